@@ -1,8 +1,10 @@
 #include "doctor/facts/read_target.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -67,6 +69,8 @@ Target read_open(const FileSource& file, const std::string& path, const Progress
 
 /// Folders elsewhere that links of a folder lead to.
 constexpr std::size_t kMostLinked = 4096;
+/// Folders that cannot be read, each said by name.
+constexpr std::uint64_t kMostClosed = 8;
 
 struct File {
   std::string path;
@@ -94,6 +98,7 @@ class Walk {
   }
   void read(const std::string& path) {
     std::error_code none;
+    given_ = path;
     top_ = fs::canonical(path, none);
     for (std::vector<fs::path> left = {path}; !left.empty();) {
       const fs::path folder = std::move(left.back());
@@ -106,9 +111,9 @@ class Walk {
   }
 
  private:
-  fs::path top_;               ///< without links
+  fs::path given_, top_;       ///< as it was named, and without links
   std::set<fs::path> behind_;  ///< folders that links lead to
-  std::uint64_t name_bytes_ = 0;
+  std::uint64_t name_bytes_ = 0, closed_ = 0;
 
   /// Whether a link leads to a folder elsewhere, to which none has led yet, as in environments that are made of links.
   /// One that holds `top_` is no part of it.
@@ -129,6 +134,11 @@ class Walk {
     fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
     for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
       const bool link = at->is_symlink(gone);
+      // The iterator passes over what it may not read, and says nothing.
+      if (!link && at->is_directory(gone) && access(at->path().c_str(), R_OK | X_OK) != 0 && closed_++ < kMostClosed) {
+        const std::string why = std::system_category().message(errno);
+        errors.push_back(fmt::format("cannot be read: {}: {}", at->path().lexically_relative(given_).string(), why));
+      }
       if (static_cast<std::uint64_t>(at.depth()) + 1 >= limits::kFolderDepth.most && at.recursion_pending()) {
         if (at->is_directory(gone) && !link) leave_out(limits::kFolderDepth);
         at.disable_recursion_pending();

@@ -566,7 +566,12 @@ def test_a_page_is_written_over_pages_alone(made: Path, tmp_path: Path) -> None:
     """`--html` without its page takes the wheel's name for it."""
     wheel = tmp_path / PARTLY
     shutil.copy(made / PARTLY, wheel)
-    for words in (["--html", wheel, *L40], [wheel, "--html", wheel, *L40], ["--error", "a", "--html", wheel]):
+    calls: list[list[str | Path]] = [
+        ["--html", wheel, *L40],
+        [wheel, "--html", wheel],
+        ["--error", "a", "--html", wheel],
+    ]
+    for words in calls:
         ran = run("doctor", *words)
         assert (ran.returncode, ran.stdout) == (2, "")
         assert ran.stderr == (
