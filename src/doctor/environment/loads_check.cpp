@@ -121,7 +121,7 @@ struct Reading {
       if (decides && p.code == "FF330" && p.message.find(name) != std::string::npos) p.severity = Severity::kMisfit;
     if (doctor::find_cuda_library(missing.name, 0) != nullptr) return;
     if (doctor::is_torch_library(missing.name)) {
-      if (decides) lacking_of_torch.push_back({name, member});
+      if (decides) lacking_of_torch.emplace_back(name, member);
       return;
     }
     report.unsettled |= decides && !site.imports->starts();
