@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/ascii.hpp"
+#include "core/base/printable.hpp"
 
 namespace flashfit::cli {
 
@@ -10,6 +15,18 @@ void wrong(const std::string& message) { throw CLI::ValidationError(message); }
 
 void wrong(const std::string& option, const std::string& value, const std::string& must) {
   wrong(fmt::format("{} '{}': {}", option, value, must));
+}
+
+void refuse_other_than_page(const std::string& option, const std::string& file) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none) || std::filesystem::file_size(file, none) == 0) return;
+  constexpr std::string_view kPage = "<!doctype html";
+  std::string head(kPage.size(), '\0');
+  if (std::ifstream(file, std::ios::binary).read(head.data(), static_cast<std::streamsize>(head.size())) &&
+      lower(head) == kPage)
+    return;
+  wrong(option, printable(file, 300),
+        "is a file, and no page that may be written over; accepted: a new file or a page");
 }
 
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t low, std::int64_t high) {

@@ -13,6 +13,10 @@ namespace flashfit::cli {
 /// The same with "OPTION 'VALUE': MUST".
 [[noreturn]] void wrong(const std::string& option, const std::string& value, const std::string& must);
 
+/// wrong() where `file` is there and is no HTML page: a page would be written over it. "--html X.whl" lacks the page's
+/// name, and X.whl would be gone.
+void refuse_other_than_page(const std::string& option, const std::string& file);
+
 /// A whole number from low to high, in digits alone (or after a minus); nothing if `text` is no such number.
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t low, std::int64_t high);
 

@@ -41,6 +41,7 @@ int run(const ReportWords& words) {
   if (words.prices.size() > 1 && words.prices.size() != words.files.size())
     wrong(fmt::format("--price: {} prices for {} files; give one for all or one for each", words.prices.size(),
                       words.files.size()));
+  refuse_other_than_page("--output", words.output);
   std::vector<double> prices;
   for (const std::string& text : words.prices) prices.push_back(price_of(text));
   std::vector<results::ReportRun> runs;

@@ -289,6 +289,11 @@ def test_wrong_use_is_one_line(tmp_path: Path) -> None:
         assert not page.exists()
     status, _, error = flashfit("report", good, "-o", tmp_path / "no/folder.html")
     assert (status, error) == (3, f"flashfit: --output '{tmp_path}/no/folder.html': cannot be written\n")
+    whole = good.read_bytes()
+    status, _, error = flashfit("report", good, "-o", good)
+    why = "is a file, and no page that may be written over; accepted: a new file or a page"
+    assert (status, error) == (2, f"flashfit: --output '{good}': {why}\n")
+    assert good.read_bytes() == whole
 
 
 PROGRAM = browser.found()

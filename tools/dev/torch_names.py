@@ -22,6 +22,8 @@ PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64
 SMALL = ("libc10.so", "libc10_cuda.so")
 LARGE = ("libtorch_cpu.so", "libtorch_cuda.so", "libtorch_python.so")
 TORCH = re.compile(r"_Z(T[VISTWH]|GV)?N?[KVrRO]*(2at|3c10|5torch|6caffe2)")
+#: Every binding that returns a tensor asks for it, and its argument has changed twice.
+WRAP = re.compile(r"_Z\d+THPVariable_Wrap")
 #: With a std::string in it, it changes with the C++ ABI, which is judged by itself.
 STRING = re.compile(r"cxx11|Ss")
 #: What holds a line of the file within 120 columns.
@@ -76,6 +78,8 @@ def parts_of(name: str) -> list[str]:
 
 def wanted(name: str) -> bool:
     """What extensions ask for: no kernels of PyTorch's own, and no operators, which std::optional tells apart."""
+    if WRAP.match(name):
+        return True
     if STRING.search(name) or len(name) > LONGEST or not TORCH.match(name):
         return False
     parts = parts_of(name)

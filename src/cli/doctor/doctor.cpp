@@ -124,6 +124,7 @@ int run(const DoctorOptions& options, const CiOptions& ci) {
       wrong("--json, --html, --policy and --format: go with targets, not with the page of a code");
     return print_pages(options.targets);
   }
+  refuse_other_than_page("--html", options.html);
   if (options.error || options.targets.empty() || !options.env.empty()) {
     if (!ci.policy.empty() || ci.fetch || ci.format != "text")
       wrong("--policy, --fetch and --format: go with targets alone, not with an environment or --error");

@@ -139,6 +139,9 @@ Question DoctorOptions::given() const {
   if (std::find(targets.begin(), targets.end(), "") != targets.end())
     wrong("TARGET", "", "accepted: the path of a file or a folder");
   if (std::find(gpus.begin(), gpus.end(), "all") != gpus.end()) {
+    for (const std::string& name : gpus)
+      if (name != "all")  // one served is enough in a survey, and this one would be lost in it
+        wrong("--gpu", printable(name), "does not go with all, which is every compute capability");
     q.gpus = every_capability();
     q.survey = true;
   } else {

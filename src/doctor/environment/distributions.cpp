@@ -8,6 +8,7 @@
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
 #include "doctor/bytes/json.hpp"
+#include "doctor/facts/binary_format.hpp"
 #include "doctor/mends/mends.hpp"
 #include "doctor/packaging/metadata.hpp"
 #include "doctor/packaging/wheel_name.hpp"
@@ -152,6 +153,19 @@ void for_each_recorded(const FileTree& tree, const Distribution& distribution,
     if (std::string path = joined(distribution.folder, first_field(sound)); !path.empty())
       owns({.path = std::move(path), .size = size_in(sound)});
   }
+}
+
+std::vector<std::string> recorded_outside(const FileTree& tree, const Distribution& distribution) {
+  std::vector<std::string> outside;
+  // lib/python3.11/site-packages lies three below its prefix.
+  const std::string prefix =
+      dynamic_loader::parent_of(dynamic_loader::parent_of(dynamic_loader::parent_of(distribution.folder)));
+  const std::string within = prefix == "/" ? prefix : prefix + "/";
+  for_each_recorded(tree, distribution, [&](const Recorded& file) {
+    if (file.path.starts_with(distribution.folder + "/") || !file.path.starts_with(within)) return;
+    if (outside.size() < kMostOutside && doctor::is_named_as_code(file.path)) outside.push_back(file.path);
+  });
+  return outside;
 }
 
 std::string wheel_name_of(const Distribution& distribution) {

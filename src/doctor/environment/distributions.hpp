@@ -40,6 +40,11 @@ struct Recorded {
 void for_each_recorded(const dynamic_loader::FileTree& tree, const Distribution& distribution,
                        const std::function<void(const Recorded& file)>& owns);
 
+/// Files named as code that RECORD lists elsewhere below the prefix of its folder, "../../../lib/libxgboost.so", where
+/// a wheel's data go; at most kMostOutside.
+std::vector<std::string> recorded_outside(const dynamic_loader::FileTree& tree, const Distribution& distribution);
+inline constexpr std::size_t kMostOutside = 4096;
+
 /// A wheel's name made of what METADATA and WHEEL say, so that its labels can be read: "flash_attn-2.8.3-cp311-..".
 std::string wheel_name_of(const Distribution& distribution);
 

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "core/base/printable.hpp"
+#include "doctor/bytes/listing.hpp"
 #include "doctor/environment/absences.hpp"
 #include "doctor/environment/site.hpp"
 #include "doctor/knowledge/torch_libraries.hpp"
+#include "doctor/mends/mends.hpp"
 #include "doctor/rules/loads_on.hpp"
 
 namespace flashfit::doctor::environment {
@@ -66,6 +69,7 @@ struct Reading {
   doctor::TargetReport& report;
   bool harmed = false;
   std::vector<Absence> absent = {};
+  std::vector<std::pair<std::string, std::string>> lacking_of_torch = {};  ///< the library, the file that needs it
 
   /// `imported`: Python's import fails by it. `nothing_loads`: none of the package's modules does without.
   void add(const Opened& opened, bool imported, bool nothing_loads) {
@@ -112,10 +116,14 @@ struct Reading {
             member, place.empty() ? "" : fmt::format("put {} on LD_LIBRARY_PATH", place)});
       return;
     }
-    // What CUDA's and PyTorch's packages bring is named by other checks, with the command; that it decides is news.
+    // What CUDA's packages bring is named by other checks, with the command; that it decides is news.
     for (Problem& p : report.problems)
       if (decides && p.code == "FF330" && p.message.find(name) != std::string::npos) p.severity = Severity::kMisfit;
-    if (doctor::find_cuda_library(missing.name, 0) != nullptr || doctor::is_torch_library(missing.name)) return;
+    if (doctor::find_cuda_library(missing.name, 0) != nullptr) return;
+    if (doctor::is_torch_library(missing.name)) {
+      if (decides) lacking_of_torch.emplace_back(name, member);
+      return;
+    }
     report.unsettled |= decides && !site.imports->starts();
     absent.push_back({missing.name, member,
                       !decides || !site.imports->starts() ? Severity::kNote
@@ -126,6 +134,25 @@ struct Reading {
   /// When all is added.
   void end() {
     for (Problem& p : absences(std::move(absent))) push(std::move(p));
+    add_lacking_of_torch();
+  }
+
+  /// Libraries of PyTorch that are not here: there is no PyTorch, or not in that build.
+  void add_lacking_of_torch() {
+    // A PyTorch that an option names would be installed yet. FF405 says that one is for the CPU.
+    const Package* const torch = site.find("torch");
+    if (lacking_of_torch.empty() || (torch == nullptr && site.question.torch)) return;
+    if (doctor::has_problem(report, {"FF405"})) return;
+    std::vector<std::string> names;
+    for (const auto& [name, member] : lacking_of_torch)
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    const std::string needed = doctor::listed(names, 3);
+    push({"FF601", Severity::kMisfit,
+          torch == nullptr ? fmt::format("needs {} of PyTorch, which is not installed here", needed)
+                           : fmt::format("needs {}, which torch {} does not have", needed, torch->distribution.version),
+          lacking_of_torch.front().second,
+          torch == nullptr ? fmt::format("the PyTorch that {} was built for", package.distribution.name)
+                           : fmt::format("a build for torch {}", torch->distribution.version)});
   }
 
   void push(Problem p) {

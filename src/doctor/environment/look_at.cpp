@@ -77,9 +77,21 @@ class PackageReader {
 
   void add(const std::string& folder, Walked walked) {
     auto distributions = read_distributions(tree_, folder, environment_.unread);
-    std::erase_if(distributions, [&](const Distribution& d) { return !names_.insert(d.name).second; });
-    environment_.installed += distributions.size();
+    // Of two in one folder, one is asked for. What a folder before has is hidden with its files, which nobody imports.
+    const auto before = names_;
+    const auto is_hidden = [&](const Distribution& d) { return before.contains(d.name); };
+    std::erase_if(distributions, [&](const Distribution& d) { return !is_hidden(d) && !names_.insert(d.name).second; });
+    environment_.installed += distributions.size() - static_cast<std::size_t>(std::count_if(
+                                                         distributions.begin(), distributions.end(), is_hidden));
+    for (const Distribution& d : distributions)
+      for (const std::string& path : recorded_outside(tree_, d)) {
+        const dynamic_loader::Resolved at = tree_.resolve(path);
+        if (at.node.kind != dynamic_loader::FileKind::kFile) continue;
+        ++walked.seen;
+        walked.files.push_back({path, at.node.id, at.node.size, at.node.stamp, at.node.changed});
+      }
     auto here = to_packages(tree_, std::move(distributions), folder, facts_of(std::move(walked), folder));
+    std::erase_if(here, [&](const Package& p) { return !p.distribution.info.empty() && is_hidden(p.distribution); });
     find_unnamed_modules(tree_, here);
     std::move(here.begin(), here.end(), std::back_inserter(packages_));
   }
@@ -267,6 +279,8 @@ Environment look_at(const FileTree& tree, const EnvironmentQuestion& asked) {
   Environment environment{.question = asked.asked};
   const std::string path = asked.path.empty() ? active_prefix(tree, asked.variables) : asked.path;
   if (!path.empty()) environment.prefix = find_prefix(tree, path);
+  for (const std::string& folder : add_by_variables(tree, asked.variables, environment.prefix))
+    environment.assumed.push_back("packages in " + printable(folder, 300) + " go before those of the environment");
   if (const std::string& why = environment.prefix.unread; !why.empty())
     environment.unread.push_back("pyvenv.cfg, which tells the Python and whether a system's packages are seen: " + why);
   environment.system = system_of(tree, asked, environment.prefix);

@@ -42,61 +42,109 @@ bool is_walked(std::string_view folder) {
 
 using Enters = std::function<bool(const std::string& path, const std::string& name)>;
 
-Walked walk(const FileTree& tree, const std::string& top, std::uint64_t most, const Enters& enters) {
-  Walked walked;
+bool is_within(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
+}
+
+struct Walk {
+  const FileTree& tree;
+  const std::string& top;
+  std::uint64_t most;
+  Enters enters;
+  bool follows = false;  ///< links to folders elsewhere, as those that environments are made of (Nix, Bazel)
+
   struct Folder {
-    std::string path;
-    std::size_t depth;
+    std::string path;  ///< as its files are named
+    std::string here;  ///< without links
+    std::size_t depth = 0;
+    bool linked = false;  ///< lies behind a link that leads out of `top`
   };
-  std::vector<Folder> left{{top, 0}};
-  std::set<dynamic_loader::FileId> seen;
-  while (!left.empty()) {
-    const Folder folder = std::move(left.back());
-    left.pop_back();
-    const auto entries = tree.list_here(folder.path);
-    if (!entries) {
-      walked.unread.push_back(entries.error().message);
-      continue;
-    }
-    for (const dynamic_loader::Entry& entry : *entries) {
-      std::string path = folder.path + "/" + entry.name;
-      if (entry.kind == FileKind::kFolder) {
-        if (enters(path, entry.name) && folder.depth < kDeepest) left.push_back({std::move(path), folder.depth + 1});
+  Walked walked = {};
+  std::vector<Folder> left = {{top, top}};
+  std::set<dynamic_loader::FileId> seen = {};
+  std::set<std::string> entered = {};  ///< folders behind links
+  std::uint64_t seen_behind_links = 0;
+
+  void run() {
+    while (!left.empty()) {
+      const Folder folder = std::move(left.back());
+      left.pop_back();
+      const auto entries = tree.list_here(folder.here);
+      if (!entries) {
+        walked.unread.push_back(entries.error().message);
         continue;
       }
-      if (++walked.seen > most) {
-        walked.unread.push_back(
-            fmt::format("{}: more than {} files: the rest was not looked at", printable(top, 300), most));
-        return walked;
-      }
-      if (!may_hold_code(entry.name) || (entry.kind != FileKind::kFile && entry.kind != FileKind::kLink)) continue;
-      dynamic_loader::Node node = entry.kind == FileKind::kFile ? tree.look(path) : dynamic_loader::Node{};
-      if (entry.kind == FileKind::kLink) {
-        dynamic_loader::Resolved to = tree.resolve(path);
-        // A link beside its file is another name of it, and the walk comes to that file itself. One that leads out
-        // keeps its own name: the hub's cache and some installers keep files elsewhere, under names that tell nothing.
-        if (to.path.starts_with(top + "/")) continue;
-        node = std::move(to.node);
-      }
-      const bool too_small = node.size < kSmallest && !doctor::is_named_as_code(path);
-      if (node.kind != FileKind::kFile || too_small || !seen.insert(node.id).second) continue;
-      walked.files.push_back({std::move(path), node.id, node.size, std::move(node.stamp), node.changed});
+      for (const dynamic_loader::Entry& entry : *entries)
+        if (!take(folder, entry)) return;
     }
   }
-  std::sort(walked.files.begin(), walked.files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-  return walked;
+
+  /// False: the rest is not looked at.
+  bool take(const Folder& folder, const dynamic_loader::Entry& entry) {
+    std::string path = folder.path + "/" + entry.name;
+    if (entry.kind == FileKind::kFolder) {
+      enter(folder, std::move(path), entry.name, folder.here + "/" + entry.name, folder.linked);
+      return true;
+    }
+    if (++walked.seen > most || (folder.linked && ++seen_behind_links > kMostSources)) {
+      walked.unread.push_back(fmt::format("{}: more than {} files{}: the rest was not looked at", printable(top, 300),
+                                          walked.seen > most ? most : kMostSources,
+                                          walked.seen > most ? "" : " behind links that lead out of it"));
+      return false;
+    }
+    if (folder.depth == 0 && entry.kind == FileKind::kFile && entry.name.ends_with(".egg"))
+      walked.unread.push_back(printable(path, 300) + ": a zipped egg: its files were not read; name it as a target");
+    if (!may_hold_code(entry.name) || (entry.kind != FileKind::kFile && entry.kind != FileKind::kLink)) return true;
+    dynamic_loader::Node node =
+        entry.kind == FileKind::kFile ? tree.look(folder.here + "/" + entry.name) : dynamic_loader::Node{};
+    if (entry.kind == FileKind::kLink) {
+      dynamic_loader::Resolved to = tree.resolve(path);
+      // A link beside its file is another name of it, and the walk comes to that file itself. One that leads out
+      // keeps its own name: the hub's cache and some installers keep files elsewhere, under names that tell nothing.
+      if (is_within(to.path, top)) return true;
+      if (to.node.kind == FileKind::kFolder) {
+        // What holds `top` is no part of it: its other folders are not imported.
+        if (follows && !is_within(top, to.path)) enter(folder, std::move(path), entry.name, std::move(to.path), true);
+        return true;
+      }
+      node = std::move(to.node);
+    }
+    const bool too_small = node.size < kSmallest && !doctor::is_named_as_code(path);
+    if (node.kind != FileKind::kFile || too_small || !seen.insert(node.id).second) return true;
+    walked.files.push_back({std::move(path), node.id, node.size, std::move(node.stamp), node.changed});
+    return true;
+  }
+
+  void enter(const Folder& folder, std::string path, const std::string& name, std::string here, bool linked) {
+    if (!enters(path, name) || folder.depth >= kDeepest) return;
+    // Links may lead to one folder several times, or in a circle.
+    if (linked && !entered.insert(here).second) return;
+    left.push_back({std::move(path), std::move(here), folder.depth + 1, linked});
+  }
+};
+
+Walked walk(Walk walk) {
+  walk.run();
+  std::sort(walk.walked.files.begin(), walk.walked.files.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return std::move(walk.walked);
 }
 
 }  // namespace
 
 Walked find_native_files(const FileTree& tree, const std::string& top) {
-  return walk(tree, top, kMostFiles, [](const std::string&, const std::string& name) { return is_walked(name); });
+  return walk({.tree = tree,
+               .top = top,
+               .most = kMostFiles,
+               .enters = [](const std::string&, const std::string& name) { return is_walked(name); },
+               .follows = true});
 }
 
 Walked find_native_sources(const FileTree& tree, const std::string& top, const std::string& but) {
-  return walk(tree, top, kMostSources, [&](const std::string& path, const std::string& name) {
-    return is_walked(name) && !name.starts_with('.') && name != "build" && path != but;
-  });
+  return walk(
+      {.tree = tree, .top = top, .most = kMostSources, .enters = [&](const std::string& path, const std::string& name) {
+         return is_walked(name) && !name.starts_with('.') && name != "build" && path != but;
+       }});
 }
 
 }  // namespace flashfit::doctor::environment

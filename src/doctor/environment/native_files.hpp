@@ -23,7 +23,8 @@ struct Walked {
 };
 
 /// Walks a folder of packages. Left out by name are texts, sources, pictures and Python's own files, which no loader
-/// and no driver ever loads: names alone cost a tenth of looking into each.
+/// and no driver ever loads: names alone cost a tenth of looking into each. Folders that links lead to are walked under
+/// the links' names, as Python imports them.
 Walked find_native_files(const dynamic_loader::FileTree& tree, const std::string& top);
 /// The same of a folder of somebody's sources that an environment imports: without hidden folders, what builds leave in
 /// "build", and `but`, the environment's own prefix, which lies in many of them.

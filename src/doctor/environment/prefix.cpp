@@ -128,9 +128,12 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
     if (prefix.python.empty()) prefix.python = version_part(value_of(text, "version_info"));
     add_packages_below(tree, path, prefix);
     const std::string home = value_of(text, "home");
-    if (lower(value_of(text, "include-system-site-packages")) == "true" && home.starts_with('/'))
+    if (lower(value_of(text, "include-system-site-packages")) == "true" && home.starts_with('/')) {
+      prefix.sees_user_site = true;
       add_packages_below(tree, parent_of(home), prefix);
+    }
   } else {
+    prefix.sees_user_site = true;
     prefix.kind = is_folder(tree, base + "/conda-meta") ? Prefix::Kind::kConda : Prefix::Kind::kSystem;
     add_packages_below(tree, path, prefix);
     // Debian's own Python looks where its administrator's packages lie, too, and those come first.
@@ -142,6 +145,36 @@ Prefix find_prefix(const FileTree& tree, const std::string& given) {
   }
   if (!prefix.packages.empty()) return prefix;
   return holds_packages(tree, path) ? folder_prefix(tree, path) : Prefix{.path = path};
+}
+
+std::vector<std::string> add_by_variables(const FileTree& tree, const Variables& variables, Prefix& prefix) {
+  std::vector<std::string> added;
+  if (prefix.kind == Prefix::Kind::kNone || prefix.kind == Prefix::Kind::kFolder) return added;
+  const auto add = [&](const std::string& path, std::size_t at) {
+    const dynamic_loader::Resolved folder = tree.resolve(path);
+    std::vector<std::string>& packages = prefix.packages;
+    if (folder.node.kind != FileKind::kFolder || !holds_packages(tree, folder.path) ||
+        std::find(packages.begin(), packages.end(), folder.path) != packages.end())
+      return false;
+    packages.insert(packages.begin() + static_cast<std::ptrdiff_t>(at), folder.path);
+    added.push_back(folder.path);
+    return true;
+  };
+  // A virtual environment's own packages go before the user's (CPython's Lib/site.py).
+  const auto first_of_others = std::find_if(prefix.packages.begin(), prefix.packages.end(), [&](const auto& one) {
+    return prefix.kind != Prefix::Kind::kVenv || !one.starts_with(tree.resolve(prefix.path).path + "/");
+  });
+  const std::string base = !variables.user_base.empty() ? variables.user_base
+                           : variables.home.empty()     ? ""
+                                                        : variables.home + "/.local";
+  const std::string minor = prefix.python.substr(0, prefix.python.find('.', prefix.python.find('.') + 1));
+  if (prefix.sees_user_site && variables.no_user_site.empty() && !base.empty() && !minor.empty())
+    add(base + "/lib/python" + minor + "/site-packages",
+        static_cast<std::size_t>(first_of_others - prefix.packages.begin()));
+  std::size_t at = 0;
+  for (const std::string& folder : folders_of(variables.python_path))
+    if (folder.starts_with('/') && add(folder, at)) ++at;
+  return added;
 }
 
 std::string prefix_of_packages(const FileTree& tree, const std::string& folder) {
@@ -166,6 +199,9 @@ Variables variables_of(const std::function<std::string(const char* name)>& value
   variables.pyenv_version = value("PYENV_VERSION");
   std::error_code gone;  // of a folder that was removed
   variables.folder = std::filesystem::current_path(gone).string();
+  variables.python_path = value("PYTHONPATH");
+  variables.user_base = value("PYTHONUSERBASE");
+  variables.no_user_site = value("PYTHONNOUSERSITE");
   variables.hub_cache = value("HF_HUB_CACHE");
   if (const std::string home = value("HF_HOME"); variables.hub_cache.empty() && !home.empty())
     variables.hub_cache = home + "/hub";

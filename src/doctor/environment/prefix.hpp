@@ -15,6 +15,7 @@ struct Prefix {
   std::string path;                   ///< of the prefix; of kFolder: the folder of packages
   std::string python;                 ///< "3.11", "3.11.7", "3.13t"; "" if unknown
   std::vector<std::string> packages;  ///< folders of packages in the order of sys.path
+  bool sees_user_site = false;        ///< what is installed for a user alone goes before a system's packages
   std::string unread;                 ///< why a virtual environment's pyvenv.cfg was not read; "" otherwise
 };
 /// "none", "venv", "conda", "system", "folder".
@@ -40,6 +41,9 @@ struct Variables {
   std::string tunables;       ///< GLIBC_TUNABLES
   std::string pyenv_version;  ///< PYENV_VERSION
   std::string folder;         ///< the working folder, which may choose a version of pyenv's
+  std::string python_path;    ///< PYTHONPATH
+  std::string user_base;      ///< PYTHONUSERBASE; "" stands for ~/.local
+  std::string no_user_site;   ///< PYTHONNOUSERSITE
   std::string hub_cache;      ///< where models and kernels of the hub lie; "" stands for ~/.cache/huggingface/hub
   std::string asks;           ///< the prefix of the command that asks, where it was called by a path: VENV/bin/flashfit
 };
@@ -47,6 +51,12 @@ struct Variables {
 Variables variables_of(const std::function<std::string(const char* name)>& value);
 /// Those of this process.
 Variables variables_here();
+
+/// Adds folders of packages that variables make the interpreter search: what `pip install --target` has filled and
+/// PYTHONPATH names, and the user's own (~/.local/lib/python3.11/site-packages). Gives those that it added. Folders of
+/// PYTHONPATH without installed packages are sources, of which nobody knows what they import.
+std::vector<std::string> add_by_variables(const dynamic_loader::FileTree& tree, const Variables& variables,
+                                          Prefix& prefix);
 
 /// The virtual environment, conda prefix or other prefix of a Python whose command this is, by the word that it was
 /// called by: "/opt/venv" of "/opt/venv/bin/flashfit", as VENV/bin/pip is that environment's pip whatever else is

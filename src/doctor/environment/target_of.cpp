@@ -57,7 +57,7 @@ bool is_module(const Binary& binary) {
 
 bool is_of_this_python(const Binary& binary, const doctor::Question& question) {
   const auto module = doctor::parse_python_module(binary.path);
-  return !module || module->minor < 0 || !question.python || module->minor == question.python->minor;
+  return !module || !question.python || doctor::imports(*question.python, *module);
 }
 
 doctor::Target target_of(const Site& site, const Package& package) {

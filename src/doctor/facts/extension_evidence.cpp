@@ -47,7 +47,7 @@ TorchAbi torch_abi_of(const ExtensionFacts& facts) {
   bool cxx = false;
   for (const std::string& name : facts.torch) {
     const TorchAbi abi = string_abi_of(name);
-    cxx |= is_torch_symbol(name);
+    cxx |= is_torch_symbol(name) || is_torch_python_symbol(name);
     old_strings += abi == TorchAbi::kPreCxx11 ? 1 : 0;
     new_strings += abi == TorchAbi::kCxx11 ? 1 : 0;
   }
@@ -65,9 +65,10 @@ Result<void> read_symbols(const Source& source, const Elf& elf, Binary& binary) 
   Names names;
   bool room = true;
   for (const ElfSymbol& symbol : symbols->list) {
-    // C functions of a family that is not known yet are PyTorch's where its libraries are asked for.
-    const bool of_torchs = !of_torch && (is_torch_symbol(symbol.name) || is_stable_torch_symbol(symbol.name) ||
-                                         (on_torch && symbol.name.starts_with("torch_")));
+    // C functions of a family that is not known yet are PyTorch's where its libraries are asked for; so are THP's.
+    const bool of_torchs =
+        !of_torch && (is_torch_symbol(symbol.name) || is_stable_torch_symbol(symbol.name) ||
+                      (on_torch && (symbol.name.starts_with("torch_") || is_torch_python_symbol(symbol.name))));
     if (symbol.defined()) {
       // Weak ones are inline functions that every user has a copy of.
       if (of_torchs && symbol.binding == kGlobal) room &= names.add(facts.torch_defined, symbol.name);

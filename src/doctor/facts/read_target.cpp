@@ -1,8 +1,10 @@
 #include "doctor/facts/read_target.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 #include <system_error>
@@ -65,6 +67,11 @@ Target read_open(const FileSource& file, const std::string& path, const Progress
   return target;
 }
 
+/// Folders elsewhere that links of a folder lead to.
+constexpr std::size_t kMostLinked = 4096;
+/// Folders that cannot be read, each said by name.
+constexpr std::uint64_t kMostClosed = 8;
+
 struct File {
   std::string path;
   std::uint64_t size = 0;
@@ -72,7 +79,8 @@ struct File {
   ino_t inode = 0;
 };
 
-struct Walk {
+class Walk {
+ public:
   std::vector<File> files;
   std::vector<std::string> errors;
 
@@ -89,26 +97,63 @@ struct Walk {
     if (std::find(errors.begin(), errors.end(), why) == errors.end()) errors.push_back(why);
   }
   void read(const std::string& path) {
-    std::error_code error;
-    std::uint64_t name_bytes = 0;
-    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
-    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-      if (static_cast<std::uint64_t>(at.depth()) + 1 >= limits::kFolderDepth.most && at.recursion_pending()) {
-        std::error_code gone;
-        if (at->is_directory(gone) && !at->is_symlink(gone)) leave_out(limits::kFolderDepth);
-        at.disable_recursion_pending();
-      }
-      name_bytes += at->path().native().size();
-      if (files.size() == limits::kFiles.most || name_bytes > limits::kFolderNames.most) {
-        leave_out(files.size() == limits::kFiles.most ? limits::kFiles : limits::kFolderNames);
-        break;
-      }
-      add(*at);
+    std::error_code none;
+    given_ = path;
+    top_ = fs::canonical(path, none);
+    for (std::vector<fs::path> left = {path}; !left.empty();) {
+      const fs::path folder = std::move(left.back());
+      left.pop_back();
+      if (!read_tree(folder, left)) break;
     }
-    if (error) errors.push_back("cannot be read: " + error.message());
     std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
     std::set<std::pair<dev_t, ino_t>> seen;
     std::erase_if(files, [&](const File& f) { return !seen.emplace(f.device, f.inode).second; });
+  }
+
+ private:
+  fs::path given_, top_;       ///< as it was named, and without links
+  std::set<fs::path> behind_;  ///< folders that links lead to
+  std::uint64_t name_bytes_ = 0, closed_ = 0;
+
+  /// Whether a link leads to a folder elsewhere, to which none has led yet, as in environments that are made of links.
+  /// One that holds `top_` is no part of it.
+  bool leads_out(const fs::path& link) {
+    std::error_code error;
+    const fs::path to = fs::canonical(link, error);
+    const auto holds = [](const fs::path& folder, const fs::path& other) {
+      return std::mismatch(folder.begin(), folder.end(), other.begin(), other.end()).first == folder.end();
+    };
+    return !error && !holds(top_, to) && !holds(to, top_) &&
+           std::none_of(behind_.begin(), behind_.end(), [&](const fs::path& one) { return holds(one, to); }) &&
+           behind_.insert(to).second;
+  }
+
+  /// One folder with those below it; what links lead to is added to `left`. False at a limit.
+  bool read_tree(const fs::path& path, std::vector<fs::path>& left) {
+    std::error_code error, gone;
+    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      const bool link = at->is_symlink(gone);
+      // The iterator passes over what it may not read, and says nothing.
+      if (!link && at->is_directory(gone) && access(at->path().c_str(), R_OK | X_OK) != 0 && closed_++ < kMostClosed) {
+        const std::string why = std::system_category().message(errno);
+        errors.push_back(fmt::format("cannot be read: {}: {}", at->path().lexically_relative(given_).string(), why));
+      }
+      if (static_cast<std::uint64_t>(at.depth()) + 1 >= limits::kFolderDepth.most && at.recursion_pending()) {
+        if (at->is_directory(gone) && !link) leave_out(limits::kFolderDepth);
+        at.disable_recursion_pending();
+      }
+      name_bytes_ += at->path().native().size();
+      if (files.size() == limits::kFiles.most || name_bytes_ > limits::kFolderNames.most) {
+        leave_out(files.size() == limits::kFiles.most ? limits::kFiles : limits::kFolderNames);
+        return false;
+      }
+      if (link && behind_.size() < kMostLinked && at->is_directory(gone) && leads_out(at->path()))
+        left.push_back(at->path());
+      add(*at);
+    }
+    if (error) errors.push_back("cannot be read: " + error.message());
+    return true;
   }
 };
 

@@ -77,6 +77,15 @@ bool is_torch_symbol(std::string_view mangled) {
   return std::any_of(kNamespaces.begin(), kNamespaces.end(), [&](auto n) { return mangled.starts_with(n); });
 }
 
+bool is_torch_python_symbol(std::string_view name) {
+  if (name.starts_with("_Z")) {
+    const std::size_t begin = std::min(name.find_first_not_of("0123456789", 2), name.size());
+    if (begin == 2) return false;
+    name.remove_prefix(begin);
+  }
+  return name.starts_with("THP");
+}
+
 bool is_stable_torch_symbol(std::string_view name) {
   // Source: torch/csrc/stable/c/shim.h and torch/csrc/inductor/aoti_torch/c/shim.h, up to 2.13.
   constexpr auto kPrefixes = std::to_array<std::string_view>(

@@ -19,6 +19,10 @@ const char* name_of(TorchAbi abi);
 /// Whether the mangled name is of a function or datum in at, c10, caffe2 or torch.
 bool is_torch_symbol(std::string_view mangled);
 
+/// Whether it is of PyTorch's own Python module, in no namespace: "THPVariableClass", or THPVariable_Wrap(), mangled,
+/// which every binding that returns a tensor asks for.
+bool is_torch_python_symbol(std::string_view name);
+
 /// Whether it is one of libtorch's stable C functions.
 bool is_stable_torch_symbol(std::string_view name);
 

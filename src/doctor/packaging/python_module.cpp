@@ -27,6 +27,11 @@ std::optional<PythonModule> parse_python_module(std::string_view path) {
   return module;
 }
 
+bool imports(const Python& python, const PythonModule& module) {
+  if (module.minor >= 0) return module.minor == python.minor && module.free_threaded == python.free_threaded;
+  return !module.stable || !python.free_threaded;
+}
+
 bool is_named_as_module(std::string_view path) {
   const auto module = parse_python_module(path);
   return module && (module->stable || module->minor >= 0);

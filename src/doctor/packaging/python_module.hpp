@@ -19,6 +19,10 @@ struct PythonModule {
 /// Nothing if the name does not end as a module's does.
 std::optional<PythonModule> parse_python_module(std::string_view path);
 
+/// Whether that CPython looks for a module under such a name: free-threaded ones have endings of their own, and do not
+/// know ".abi3.so" (Python/dynload_shlib.c, under Py_GIL_DISABLED).
+bool imports(const Python& python, const PythonModule& module);
+
 /// Whether the name is one that modules alone have: "_C.abi3.so", "_C.cpython-310-x86_64-linux-gnu.so", not "words.so".
 bool is_named_as_module(std::string_view path);
 

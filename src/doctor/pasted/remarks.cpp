@@ -198,7 +198,7 @@ Lines missing_symbol(const Diagnosis& diagnosis, const Question&) {
   if (doctor::is_stable_torch_symbol(symbol))
     return {"the name is of PyTorch's stable ABI: the PyTorch that was loaded is older than the one it was built for" +
             having(symbol)};
-  if (symbol.starts_with("THP"))
+  if (doctor::is_torch_python_symbol(symbol))
     return {
         "the name is of PyTorch's own Python module: `import torch` goes before the import of the file that asks for "
         "it; if it did, that file was built for another PyTorch"};

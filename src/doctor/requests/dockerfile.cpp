@@ -54,6 +54,22 @@ std::string_view program_of(const Command& command) {
   return whole.substr(whole.find_last_of('/') + 1);
 }
 
+constexpr int kDeepestScript = 4;  // a shell's within a shell's
+
+/// The script of `bash -c SCRIPT`, `sh -euxo pipefail -c SCRIPT`; null if the command is none such.
+const Word* script_of(const Command& command) {
+  if (!one_of(program_of(command), {"sh", "bash", "dash", "ash", "ksh", "zsh"})) return nullptr;
+  bool has_script = false;
+  std::size_t at = program_at(command) + 1;
+  for (; at < command.size() && command[at].text.starts_with('-'); ++at) {
+    const std::string_view option = command[at].text;
+    if (option.starts_with("--")) continue;
+    has_script |= option.find('c') != std::string_view::npos;
+    if (option.ends_with('o')) ++at;  // "-o pipefail"
+  }
+  return has_script && at < command.size() ? &command[at] : nullptr;
+}
+
 /// Behind "-m", "-mpip", "-Im" the module's name, and where the words behind it begin. Empty: Python runs no module.
 std::pair<std::string_view, std::size_t> module_of(const Command& command, std::size_t at) {
   for (; at < command.size() && command[at].text.starts_with('-'); ++at) {
@@ -137,7 +153,7 @@ class Reader {
     } else if (instruction == "arg" || instruction == "env") {
       take_variables(line, end, instruction == "env");
     } else if (instruction == "run") {
-      take_run(line, end);
+      take_commands(run_commands(line, end), 0);
     }
   }
 
@@ -182,8 +198,12 @@ class Reader {
     return at == std::string::npos ? std::string_view{} : std::string_view(line.text).substr(at + word.size());
   }
 
-  void take_run(const LogicalLine& line, std::size_t from) {
-    for (const Command& command : run_commands(line, from)) {
+  void take_commands(const std::vector<Command>& commands, int depth) {
+    for (const Command& command : commands) {
+      if (const Word* const script = depth < kDeepestScript ? script_of(command) : nullptr; script != nullptr) {
+        take_commands(shell_commands({.text = script->text, .starts = {{0, script->line}}}, 0), depth + 1);
+        continue;
+      }
       Command words;
       for (const Word& word : command) add_expanded(word, words);
       const auto install = install_at(words);

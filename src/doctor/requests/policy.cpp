@@ -65,6 +65,8 @@ Result<PolicyMachine> machine_of(const Json& table, const std::string& where) {
         if (const std::string why = refusal_of(key, *name); !why.empty()) return wrong(full, why);
         machine.gpus.push_back(std::move(*name));
       }
+      if (machine.gpus.size() > 1 && std::find(machine.gpus.begin(), machine.gpus.end(), "all") != machine.gpus.end())
+        return wrong(full, "\"all\" is every compute capability; accepted: it alone, or names");
       continue;
     }
     const auto* const found =

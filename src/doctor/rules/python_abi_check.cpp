@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "core/base/ascii.hpp"
 #include "core/base/printable.hpp"
@@ -64,17 +65,33 @@ void judge_stable(const Binary& binary, std::optional<int> from, const Question&
 
 /// Modules of one name: which Pythons they are for.
 struct Family {
-  bool any = false;     ///< one is for all
-  bool stable = false;  ///< that one says so: others are no modules, for all that their names tell
-  bool named = false;   ///< a Python file of the wheel may import them
+  bool named = false;  ///< a Python file of the wheel may import them
   std::vector<const Binary*> binaries;
-  std::vector<int> minors;
+  std::vector<PythonModule> modules;
+
+  bool is_for(const Python& python) const {
+    return std::any_of(modules.begin(), modules.end(), [&](const PythonModule& m) { return imports(python, m); });
+  }
+  bool is_for_any_cpython() const {
+    return std::any_of(modules.begin(), modules.end(), [](const PythonModule& m) { return m.minor < 0; });
+  }
+  /// By their names; others may be libraries, for all that their names tell.
+  bool are_modules() const {
+    return std::any_of(modules.begin(), modules.end(), [](const PythonModule& m) { return m.stable || m.minor >= 0; });
+  }
+  bool ask_for_python() const {
+    return std::any_of(binaries.begin(), binaries.end(), [](const Binary* b) { return !b->extension.python.empty(); });
+  }
 };
 
-std::string versions(std::vector<int> minors) {
-  std::sort(minors.begin(), minors.end());
+std::string versions(std::vector<PythonModule> modules) {
+  std::sort(modules.begin(), modules.end(), [](const PythonModule& a, const PythonModule& b) {
+    return std::pair(a.minor, a.free_threaded) < std::pair(b.minor, b.free_threaded);
+  });
   std::vector<std::string> texts;
-  for (const int minor : minors) texts.push_back(fmt::format("3.{}", minor));
+  for (const PythonModule& module : modules)
+    texts.push_back(module.stable ? "with the GIL (abi3)"
+                                  : fmt::format("3.{}{}", module.minor, module.free_threaded ? "t" : ""));
   return listed(texts, texts.size());
 }
 
@@ -115,47 +132,52 @@ bool is_operator_library(const Binary& binary) {
 
 void check_python_modules(const Target& target, const Question& question, std::vector<Problem>& problems) {
   std::map<std::string, Family> families;
+  bool has_operators = false;
   for (const Binary& binary : target.binaries) {
     const auto module = parse_python_module(binary.path.empty() ? target.file_name : binary.path);
     if (!module || (binary.kind != BinaryKind::kElf && binary.kind != BinaryKind::kPe)) continue;
-    if (is_alien(binary, question.platform) || is_operator_library(binary) || is_in_no_package(target, binary.path))
-      continue;
+    if (is_alien(binary, question.platform) || is_in_no_package(target, binary.path)) continue;
+    has_operators |= is_operator_library(binary);
+    if (is_operator_library(binary)) continue;
     Family& family = families[module->stem];
-    family.any |= module->minor < 0;
-    family.stable |= module->stable;
     family.named |= !binary.extension.unnamed;
     family.binaries.push_back(&binary);
-    family.minors.push_back(module->minor);
+    family.modules.push_back(*module);
   }
   const auto from = stable_from(target);
-  const auto has = [](const Family& family, int minor) {
-    return std::find(family.minors.begin(), family.minors.end(), minor) != family.minors.end();
+  const bool cpython = is_cpython(question);
+  const auto some = [&](const auto& of_family) {
+    return std::any_of(families.begin(), families.end(), [&](const auto& f) { return of_family(f.second); });
   };
   // A module among others may be one that its package can do without.
-  const bool some_fit = is_cpython(question) && std::any_of(families.begin(), families.end(), [&](const auto& f) {
-                          return f.second.stable || has(f.second, question.python->minor);
+  const bool some_fit = cpython && some([&](const Family& f) { return f.are_modules() && f.is_for(*question.python); });
+  // What no Python file names is what a build has left only where the package has something else to import.
+  const bool has_more = has_operators || some([&](const Family& f) {
+                          return (f.are_modules() || f.ask_for_python()) &&
+                                 (cpython ? f.is_for(*question.python) : f.is_for_any_cpython());
                         });
   for (const auto& [stem, family] : families) {
-    if (family.any) continue;
-    const std::string only = versions(family.minors);
-    if (is_cpython(question)) {
-      const int minor = question.python->minor;
-      if (has(family, minor)) continue;
-      if (!family.named) {
+    const std::string& member = family.binaries.front()->path;
+    const bool named = family.named || !has_more;
+    if (cpython) {
+      if (family.is_for(*question.python)) continue;
+      const std::string only = versions(family.modules);
+      if (!named) {
         problems.push_back({"FF222", Severity::kNote,
                             fmt::format("is a module for CPython {} alone, which no Python file of its package names: "
                                         "a build has left it there",
                                         only),
-                            family.binaries.front()->path, ""});
+                            member, ""});
         continue;
       }
       problems.push_back({"FF222", some_fit ? Severity::kDegrades : Severity::kMisfit,
                           fmt::format("is a module for CPython {} alone; yours is {}", only, question.python->str()),
-                          family.binaries.front()->path, fmt::format("a build for CPython 3.{}", minor)});
-    } else if (from && family.named) {
+                          member, fmt::format("a build for {}", question.python->str())});
+    } else if (from && named && !family.is_for_any_cpython()) {
       problems.push_back({"FF222", Severity::kDegrades,
-                          fmt::format("tagged abi3 from 3.{} on, but is a module for CPython {} alone", *from, only),
-                          family.binaries.front()->path, ""});
+                          fmt::format("tagged abi3 from 3.{} on, but is a module for CPython {} alone", *from,
+                                      versions(family.modules)),
+                          member, ""});
     }
   }
 }

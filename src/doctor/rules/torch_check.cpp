@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/printable.hpp"
 #include "doctor/binaries/demangle.hpp"
 #include "doctor/bytes/listing.hpp"
 #include "doctor/facts/string_tag.hpp"
 #include "doctor/facts/torch_facts.hpp"
 #include "doctor/knowledge/cuda_libraries.hpp"
 #include "doctor/knowledge/cuda_library_rows.hpp"
+#include "doctor/knowledge/torch_libraries.hpp"
 #include "doctor/knowledge/torch_names.hpp"
 #include "doctor/packaging/build_label.hpp"
 #include "doctor/packaging/metadata.hpp"
@@ -22,6 +24,11 @@ std::string abi_words(bool cxx11) { return cxx11 ? "the new C++ ABI (cxx11)" : "
 std::optional<bool> cxx11_of(TorchAbi abi) {
   if (abi == TorchAbi::kCxx11) return true;
   return abi == TorchAbi::kPreCxx11 ? std::optional(false) : std::nullopt;
+}
+
+bool has_code(const std::vector<Problem>& problems, std::string_view code, const std::string& member) {
+  return std::any_of(problems.begin(), problems.end(),
+                     [&](const Problem& p) { return p.code == code && p.member == member; });
 }
 
 std::string torch_words(const TorchFacts& torch) {
@@ -44,6 +51,8 @@ std::vector<Missing> missing_of(const Binary& binary, const Target& target, cons
   for (const std::string& name : binary.extension.torch) {
     if (beside.contains(name)) continue;
     if (!torch.exports.empty()) {
+      // Not every installation has PyTorch's Python module among its libraries.
+      if (is_torch_python_symbol(name) && !torch.libraries.contains("libtorch_python.so")) continue;
       if (!torch.exports.contains(name)) missing.push_back({name, ""});
     } else if (torch.version) {
       if (auto when = lacks_name(*torch.version, name)) missing.push_back({name, *when});
@@ -81,6 +90,20 @@ void check_symbols(const Binary& binary, const Target& target, const TorchFacts&
          fmt::format("built for another PyTorch: {} lacks {}", torch_words(torch), listed(shown, kShown)), binary.path,
          fmt::format("a build for {}", torch_words(torch))});
   }
+}
+
+/// Libraries of PyTorch's that this one lacks: 2.0 gave up libtorch_cuda_cu.so, and not every build is for CUDA. What
+/// is installed has some elsewhere, and is judged by what the loader finds.
+void check_own_libraries(const Binary& binary, const Target& target, const TorchFacts& torch,
+                         std::vector<Problem>& problems) {
+  const bool known = torch.libraries.contains("libtorch_cpu.so") && torch.libraries.contains("libtorch_python.so");
+  if (!known || target.kind == TargetKind::kDistribution || has_code(problems, "FF405", binary.path)) return;
+  for (const std::string& library : binary.needed)
+    if (is_torch_library(library) && !torch.libraries.contains(library))
+      return problems.push_back(
+          {"FF402", Severity::kMisfit,
+           fmt::format("built for another PyTorch: {} has no {}", torch_words(torch), printable(library)), binary.path,
+           fmt::format("a build for {}", torch_words(torch))});
 }
 
 bool is_cpu_build(const TorchFacts& torch) { return torch.version && torch.version->local.starts_with("cpu"); }
@@ -191,6 +214,7 @@ void check_torch(const Target& target, const Question& question, std::vector<Pro
     if (!question.torch || abi == TorchAbi::kNone) continue;
     check_symbols(binary, target, *question.torch, problems);
     check_cuda_of(binary, target, *question.torch, beside, problems);
+    if (!beside.contains("libtorch_cpu.so")) check_own_libraries(binary, target, *question.torch, problems);
   }
   if (!question.torch) return;
   // The label of a name without its file is check_label's.

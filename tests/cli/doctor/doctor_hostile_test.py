@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import struct
 import subprocess
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -178,6 +180,51 @@ def test_folders_within_folders_are_followed_to_a_limit(made: Path, tmp_path: Pa
     assert len(target["binaries"]) == 1
     (why,) = [p["message"] for p in target["problems"] if p["code"].startswith("FF90")]
     assert why == "folders within one another beyond the limit of 64: the rest was not looked at"
+
+
+def test_folders_that_links_lead_to_are_read_once(made: Path, tmp_path: Path) -> None:
+    """An environment that is made of links, with some in circles."""
+    (library,) = members(made / APEX)
+    store, site = tmp_path / "store", tmp_path / "site"
+    (store / "pkg").mkdir(parents=True)
+    (store / "pkg/_C.so").write_bytes(library)
+    (store / "pkg/up").symlink_to("..")
+    (store / "pkg/back").symlink_to(site)
+    site.mkdir()
+    (site / "pkg").symlink_to(store / "pkg")
+    (site / "again").symlink_to(store / "pkg")
+    (site / "here").symlink_to(".")
+    (site / "all").symlink_to("/")
+    ran = asked(site, "--json", *L40)
+    (target,) = json.loads(ran.stdout)["targets"]
+    assert ran.returncode == 1
+    (binary,) = target["binaries"]
+    assert binary["path"] in ("pkg/_C.so", "again/_C.so")
+    assert [p["code"] for p in target["problems"] if p["severity"] == "misfit"] == ["FF101"]
+
+
+def test_a_folder_that_may_not_be_read_is_said(made: Path) -> None:
+    """What it holds may be what does not fit. Root may read it all, and becomes somebody else."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("open", "closed"):
+            (Path(folder) / name).mkdir()
+        shutil.copy(made / "family.cubin", Path(folder) / "open")
+        Path(folder).chmod(0o755)
+        (Path(folder) / "closed").chmod(0)
+        root = os.geteuid() == 0
+        ran = subprocess.run(
+            [COMMAND, "doctor", folder, "--no-cache", "--gpu", "all", *L40[2:]],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            user=65534 if root else None,
+            group=65534 if root else None,
+            extra_groups=[] if root else None,
+        )
+        (Path(folder) / "closed").chmod(0o755)
+    assert "UNSURE FF903  cannot be read: closed: Permission denied" in ran.stdout, ran.stderr
+    assert ran.returncode == 2
 
 
 def bombs(path: Path, count: int, size: int) -> None:

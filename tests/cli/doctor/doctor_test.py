@@ -554,6 +554,38 @@ def test_the_page_is_whole_by_itself_and_escapes_names(made: Path, tmp_path: Pat
     assert '<section id="FF102"><pre># FF102: ' in text
 
 
+def test_a_survey_swallows_no_gpu_that_was_named(made: Path) -> None:
+    """In a survey one GPU that is served is enough."""
+    for words in (["--gpu", "L40", "--gpu", "all"], ["--gpu", "all", "--gpu", "L40"]):
+        ran = run("doctor", APEX, *words, *PLACE, cwd=made)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr == "flashfit: --gpu 'L40': does not go with all, which is every compute capability\n"
+
+
+def test_a_page_is_written_over_pages_alone(made: Path, tmp_path: Path) -> None:
+    """`--html` without its page takes the wheel's name for it."""
+    wheel = tmp_path / PARTLY
+    shutil.copy(made / PARTLY, wheel)
+    calls: list[list[str | Path]] = [
+        ["--html", wheel, *L40],
+        [wheel, "--html", wheel],
+        ["--error", "a", "--html", wheel],
+    ]
+    for words in calls:
+        ran = run("doctor", *words)
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr == (
+            f"flashfit: --html '{wheel}': is a file, and no page that may be written over; accepted: a new file or a "
+            "page\n"
+        )
+        assert wheel.read_bytes() == (made / PARTLY).read_bytes()
+    page = tmp_path / "page.html"
+    page.touch()
+    for _ in range(2):
+        assert run("doctor", wheel, "--html", page, *L40).returncode == 1
+        assert page.read_text().startswith("<!doctype html>")
+
+
 def test_a_page_holds_no_tokens_and_no_names_of_home_folders(tmp_path: Path) -> None:
     secrets = [
         "hf_AbCdEfGhIjKlMnOpQrStUvWx",

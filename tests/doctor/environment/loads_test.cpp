@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "doctor/environment/made_environment.hpp"
+#include "doctor/facts/torch_facts.hpp"
 
 namespace flashfit::doctor::environment::test {
 namespace {
@@ -103,6 +104,38 @@ TEST_F(Loads, FilesForEachReleaseOfALibraryAreOneFinding) {
                   HasSubstr("FF601 has a file for each release of a library that it needs, of which one is to load, "
                             "and no folder that is searched has any: libavcodec.so.58 to 60, libavutil.so.56 to 58"),
                   HasSubstr("FF601 needs libsox.so, which no folder that is searched has")));
+}
+
+/// The import of an extension needs PyTorch, whatever Requires-Dist says.
+TEST_F(Loads, AnExtensionWithoutPyTorchIsAMisfit) {
+  install({"ext", "1.0", {{"ext" + kModule, module_of({.needed = {"libc10.so", "libtorch_cuda.so"}})}}});
+  install({"ops", "1.0", {{"ops/libops.so", MadeLibrary{.needed = {"libtorch.so"}}.bytes()}}});
+  install({"both",
+           "1.0",
+           {{"both/_core" + kModule, module_of({.needed = {"libc.so.6"}})},
+            {"both/_torch" + kModule, module_of({.needed = {"libc10.so"}})}}});
+  const Environment found = look_with("");
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext")) << "the others have files to open without PyTorch";
+  EXPECT_THAT(lines_of(found, "ext"),
+              ElementsAre("FF601 misfit needs libc10.so, libtorch_cuda.so of PyTorch, which is not installed here"));
+  EnvironmentQuestion asked = question({});
+  asked.asked.torch = doctor::read_torch("2.9.1").value();
+  EXPECT_THAT(culprits_of(look(asked)), IsEmpty()) << "it would be installed, too";
+  install(importable_torch({"libc.so.6"}));
+  EXPECT_THAT(culprits_of(look_with("")), IsEmpty());
+}
+
+/// libtorch_cuda_cu.so went with PyTorch 2.0; PyTorch for ROCm and conda's for the CPU have no libtorch_cuda.so.
+TEST_F(Loads, ALibraryThatThisPyTorchLacksIsAMisfit) {
+  install(importable_torch({"libc.so.6"}));
+  install({"ext",
+           "1.0",
+           {{"ext" + kModule,
+             module_of({.needed = {"libc10.so", "libtorch_cuda_cu.so"}, .imports = {{.name = kTorchSymbol}}})}}});
+  const Environment found = look_with("");
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext"));
+  EXPECT_THAT(lines_of(found, "ext"),
+              ElementsAre("FF601 misfit needs libtorch_cuda_cu.so, which torch 2.5.1+cu124 does not have"));
 }
 
 class NvJitLink : public Loads {

@@ -59,6 +59,87 @@ TEST_F(Misfits, APackageForAnotherSystemIsNoneOfThisOne) {
   EXPECT_EQ(mend_of(found, "for-musl"), "pip install --force-reinstall --no-deps for-musl==1.0");
 }
 
+/// Nix and Bazel make environments of links to folders; so does who tries a build of his own.
+TEST_F(Misfits, FoldersThatLinksLeadToAreThePackages) {
+  install({"ext", "1.0", {{"ext/_C" + kModule, make_module({{"9.0a"}})}}});
+  std::filesystem::create_directories(root_ / "store");
+  std::filesystem::rename(root_ / site_ / "ext", root_ / "store/ext");
+  link(site_ + "/ext", "/store/ext");
+  link("store/ext/up", "..");
+  link("store/ext/around", "/store/ext");
+  link("store/ext/back", "/" + site_);
+  link(site_ + "/all", "/");
+  const Environment found = look({"L40"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext"));
+  EXPECT_THAT(lines_of(found, "ext"), ElementsAre(HasSubstr("FF101 misfit SASS 9.0a")));
+  EXPECT_EQ(found.packages.at(0).report.problems.at(0).member, "ext/_C" + kModule);
+}
+
+/// An image with an old build in its system, and a virtual environment over it that has a newer one.
+TEST_F(Misfits, WhatAnEarlierFolderHasIsHiddenInTheLaterOnes) {
+  write("venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.7\ninclude-system-site-packages = true\n");
+  install({"ext", "2.0", {{"ext/_C" + kModule, make_module({{"8.0"}})}}});
+  site_ = "usr/lib/python3.11/site-packages";
+  const auto hopper = make_module({{"9.0a"}});
+  install({"ext", "1.0", {{"ext/_C" + kModule, hopper}, {"ext/left.so", hopper}}});
+  const Environment found = look({"L40"});
+  EXPECT_THAT(culprits_of(found), IsEmpty());
+  EXPECT_THAT(cleared_by(found), ElementsAre("ext"));
+  EXPECT_EQ(found.installed, 1U);
+  install({"other", "1.0", {{"other/_C" + kModule, hopper}}});
+  EXPECT_THAT(culprits_of(look({"L40"})), ElementsAre("other"));
+}
+
+/// `pip install --user` beside a conda environment, and `pip install --target` with PYTHONPATH: the interpreter takes
+/// these first.
+TEST_F(Misfits, WhatVariablesPutBeforeAnEnvironmentCounts) {
+  const auto install_ext = [&](const std::string& folder, const char* version, const char* target) {
+    site_ = folder;
+    install({"ext", version, {{"ext/_C" + kModule, make_module({{target}})}}});
+  };
+  install_ext("usr/lib/python3.11/site-packages", "2.0", "8.0");
+  install_ext("venv/lib/python3.11/site-packages", "2.0", "8.0");
+  install_ext("home/ada/.local/lib/python3.11/site-packages", "1.0", "9.0a");
+  install_ext("opt/target", "1.1", "9.0a");
+  write("src/ext/_C.so", make_module({{"9.0a"}}));
+  EnvironmentQuestion asked = question({"L40"});
+  asked.variables.home = "/home/ada";
+  const auto culprits_in = [&](const std::string& path) {
+    asked.path = path;
+    return culprits_of(look(asked));
+  };
+  EXPECT_THAT(culprits_in("/venv"), IsEmpty()) << "virtual environments do not see it";
+  EXPECT_THAT(culprits_in("/usr"), ElementsAre("ext"));
+  EXPECT_THAT(look(asked).assumed, testing::Contains("packages in /home/ada/.local/lib/python3.11/site-packages go "
+                                                     "before those of the environment"));
+  asked.variables.no_user_site = "1";
+  EXPECT_THAT(culprits_in("/usr"), IsEmpty());
+  asked.variables.python_path = "src:/src:/absent";
+  EXPECT_THAT(culprits_in("/venv"), IsEmpty()) << "sources of whatever";
+  asked.variables.python_path += ":/opt/target";
+  EXPECT_THAT(culprits_in("/venv"), ElementsAre("ext"));
+  EXPECT_THAT(culprits_in("/venv/lib/python3.11/site-packages"), IsEmpty()) << "a folder is no interpreter's";
+}
+
+/// xgboost and MXNet had their library among the wheel's data, which lie in the prefix.
+TEST_F(Misfits, WhatAWheelPutIntoThePrefixIsItsOwn) {
+  write("venv/ext/libext.so", make_module({{"9.0a"}}));
+  write("opt/libelse.so", make_module({{"9.0a"}}));
+  install({"ext", "1.0", {{"ext/__init__.py", text_bytes("import ctypes")}}});
+  EXPECT_THAT(culprits_of(look({"L40"})), IsEmpty()) << "nobody's";
+  write(site_ + "/ext-1.0.dist-info/RECORD",
+        "ext/__init__.py,,\n../../../ext/libext.so,,\n../../../ext/absent.so,,\n../../../../opt/libelse.so,,\n");
+  const Environment found = look({"L40"});
+  EXPECT_THAT(culprits_of(found), ElementsAre("ext"));
+  ASSERT_EQ(found.packages.at(0).report.problems.size(), 1U);
+  EXPECT_EQ(found.packages.at(0).report.problems.at(0).member, "/venv/ext/libext.so");
+}
+
+TEST_F(Misfits, AZippedEggIsSaidToBeUnread) {
+  write(site_ + "/ext-1.0-py3.11-linux-x86_64.egg", std::string_view("PK\3\4 and so on"));
+  EXPECT_THAT(look({"L40"}).unread, ElementsAre(HasSubstr("ext-1.0-py3.11-linux-x86_64.egg: a zipped egg: ")));
+}
+
 /// A library for macOS on arm64, as far as it is read.
 std::vector<std::byte> make_mach_o() {
   return doctor::test::MadeBytes().add("\xcf\xfa\xed\xfe").add(std::string_view("\x0c\0\0\1", 4)).zeros(100).bytes();

@@ -244,6 +244,19 @@ TEST(TorchSymbols, AreThoseOfItsNamespaces) {
     EXPECT_EQ(is_torch_symbol(name), std::string_view(name) == "_Z2at") << name;
 }
 
+TEST(TorchSymbols, OfPyTorchsPythonModuleAreInNoNamespace) {
+  for (const char* name : {"THPVariableClass", "_Z16THPVariable_WrapRKN2at10TensorBaseE"}) {
+    EXPECT_TRUE(is_torch_python_symbol(name)) << name;
+    EXPECT_EQ(collected({.needed = {"libc10.so"}, .imports = {{.name = name}}}).extension.torch,
+              std::vector<std::string>{name});
+    EXPECT_THAT(collected({.imports = {{.name = name}}}).extension.torch, IsEmpty()) << "anybody's";
+  }
+  EXPECT_EQ(collected({.needed = {"libc10.so"}, .imports = {{.name = "THPVariableClass"}}}).extension.torch_abi,
+            TorchAbi::kEither);
+  for (const char* name : {"_ZTHP", "_ZN3THP1aE", "_Z", "_Z16", "THCState_alloc", ""})
+    EXPECT_FALSE(is_torch_python_symbol(name)) << name;
+}
+
 TEST(Demangled, NamesAreReadable) {
   EXPECT_EQ(demangled("_ZN3c104cuda20getCurrentCUDAStreamEa"), "c10::cuda::getCurrentCUDAStream(signed char)");
   EXPECT_EQ(demangled(kNewError), "c10::Error::Error(c10::SourceLocation, std::__cxx11::string)");

@@ -85,6 +85,10 @@ def test_a_policy_may_be_json_and_lack_what_the_options_say(folder: Path) -> Non
         ("[[machine]\n", "line 1: no TOML: "),
         ("machine = [1]", "machine[0]: 1 is no table"),
         ("[[machine]]\ngpus = ['L400']", "machine[0].gpus: gpu 'L400'"),
+        (
+            "[[machine]]\ngpus = ['L40', 'all']",
+            'machine[0].gpus: "all" is every compute capability; accepted: it alone',
+        ),
         ("[[machine]]\ndriver = 'new'", "machine[0].driver: driver 'new'"),
     ],
 )

@@ -215,6 +215,26 @@ TEST(Dockerfiles, SeeEveryWayToCallPip) {
     EXPECT_THAT(read_dockerfile(std::string("FROM a\nRUN ") + call + " install x==1\n").requests, IsEmpty()) << call;
 }
 
+TEST(Dockerfiles, ReadTheScriptsThatShellsAreGiven) {
+  const auto requests_of = [](const std::string& run) {
+    std::vector<std::string> found;
+    for (const auto& request : read_dockerfile("FROM a\nENV V=2\nRUN " + run + "\n").requests)
+      found.push_back(request.text + " " + std::to_string(request.line));
+    return found;
+  };
+  for (const char* run : {"bash -c 'pip install x==1'", "/bin/bash -lc \"set -e; pip install 'x==1'\"",
+                          "[\"sh\", \"-c\", \"pip install x==1\"]",
+                          "sudo -u root A=b bash --login -euxo pipefail -c 'cd /x && pip install x==1'",
+                          "sh -c \"bash -c 'pip install x==1'\"", "true && bash -o errexit -c 'pip install x==1' name"})
+    EXPECT_THAT(requests_of(run), ElementsAre("x==1 3")) << run;
+  EXPECT_THAT(requests_of("bash -c \"pip install x==$V\""), ElementsAre("x==2 3"));
+  for (const char* run : {"bash 'pip install x==1'", "bash -c", "echo -c 'pip install x==1'", "bash -l pip install x"})
+    EXPECT_THAT(requests_of(run), IsEmpty()) << run;
+  std::string deep = "pip install x";
+  for (int i = 0; i < 1000; ++i) deep.insert(0, "sh -c ");
+  EXPECT_THAT(requests_of(deep), IsEmpty());
+}
+
 TEST(Dockerfiles, KnowPythonFromTheFirstCommandThatNamesIt) {
   const auto python = [](const std::string& text) { return read_dockerfile(text).bases.back().python; };
   EXPECT_EQ(python("FROM ubuntu:22.04\nRUN python3.9 -m pip install x\n"), "3.9");

@@ -140,6 +140,41 @@ TEST(PythonModules, WhatNoPythonFileNamesIsRemarkedAlone) {
               ElementsAre("FF222 degraded is a module for CPython 3.10 alone; yours is CPython 3.12"));
 }
 
+/// A wheel of a compiled package alone, tagged for all Pythons by `bdist_wheel --py-limited-api`: nobody in it could
+/// name its module, and without that nothing of it can be imported.
+TEST(PythonModules, WhatIsAllThatAPackageHasIsNotLeftThereByABuild) {
+  Target target = abi3({"PyModule_Create2"}, "_left.cpython-310-x86_64-linux-gnu.so");
+  target.binaries[0].extension.unnamed = true;
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")),
+              ElementsAre("FF222 misfit is a module for CPython 3.10 alone; yours is CPython 3.12"));
+  EXPECT_THAT(judged(check_python_modules, target),
+              ElementsAre("FF222 degraded tagged abi3 from 3.9 on, but is a module for CPython 3.10 alone"));
+  target.binaries.push_back({.path = "x/libnative.so"});
+  EXPECT_EQ(judged(check_python_modules, target, on_python("3.12")).size(), 1U) << "a library is none to import";
+  target.binaries.push_back({.path = "x/_C.so"});
+  target.binaries[2].extension.python = {"PyModule_Create2"};
+  EXPECT_THAT(judged(check_python_modules, target, on_python("3.12")), ElementsAre(testing::StartsWith("FF222 fits ")));
+}
+
+/// Free-threaded Pythons have endings of their own and look for no ".abi3.so".
+TEST(PythonModules, OfOrdinaryPythonsAreNoneOfFreeThreadedOnes) {
+  const auto under = [](const char* path, const char* python) {
+    return judged(check_python_modules, wheel_target("x-1.0-cp313-cp313t-linux_x86_64.whl", {{.path = path}}),
+                  on_python(python));
+  };
+  constexpr const char *kOrdinary = "x/_C.cpython-313-x86_64-linux-gnu.so", *kFree = "x/_C.cpython-313t-linux-gnu.so";
+  EXPECT_THAT(under(kOrdinary, "3.13t"),
+              ElementsAre("FF222 misfit is a module for CPython 3.13 alone; yours is free-threaded CPython 3.13"));
+  EXPECT_THAT(under(kFree, "3.13"),
+              ElementsAre("FF222 misfit is a module for CPython 3.13t alone; yours is CPython 3.13"));
+  EXPECT_THAT(under("x/_C.abi3.so", "3.13t"),
+              ElementsAre("FF222 misfit is a module for CPython with the GIL (abi3) alone; yours is free-threaded "
+                          "CPython 3.13"));
+  EXPECT_THAT(under(kOrdinary, "3.13"), IsEmpty());
+  EXPECT_THAT(under(kFree, "3.13t"), IsEmpty());
+  EXPECT_THAT(under("x/_C.so", "3.13t"), IsEmpty());
+}
+
 /// RECORD may name one file a million times.
 TEST(PythonModules, NoMoreFilesAreLookedAtThanPackagesHave) {
   Binary binary{.path = "_left.cpython-310-x86_64-linux-gnu.so", .kind = BinaryKind::kElf};

@@ -90,6 +90,46 @@ TEST(Torch, MissingSymbolsAreNamed) {
   EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "a library beside it has it";
 }
 
+/// Bindings that return a tensor ask for THPVariable_Wrap(), whose argument 2.6 and 2.10 have changed.
+TEST(Torch, TheWrapOfAnotherReleaseIsMissing) {
+  constexpr const char *kByValue = "_Z16THPVariable_WrapN2at10TensorBaseE",
+                       *kByReference = "_Z16THPVariable_WrapRKN2at10TensorBaseE",
+                       *kMoved = "_Z16THPVariable_WrapON2at10TensorBaseE";
+  const auto lines = [](const char* name, const TorchFacts& torch) {
+    return judged(check_torch, extension(TorchAbi::kEither, {name}), under(torch));
+  };
+  EXPECT_THAT(lines(kByValue, release("2.6.0")),
+              ElementsAre("FF402 misfit built for another PyTorch: torch 2.6.0 lacks THPVariable_Wrap(at::TensorBase) "
+                          "(until torch 2.5)"));
+  EXPECT_THAT(lines(kByReference, release("2.5.1")), ElementsAre(testing::HasSubstr("(of torch 2.6)")));
+  EXPECT_THAT(lines(kMoved, release("2.9.1")), ElementsAre(testing::HasSubstr("(of torch 2.10)")));
+  EXPECT_THAT(lines(kByValue, release("2.5.1")), IsEmpty());
+  EXPECT_THAT(lines(kByReference, release("2.9.1")), IsEmpty());
+  EXPECT_THAT(lines(kMoved, release("2.10.0")), IsEmpty());
+  TorchFacts torch = release("2.9.0");
+  torch.exports = {kStream};
+  EXPECT_THAT(lines(kByReference, torch), IsEmpty()) << "its Python module lies elsewhere";
+  torch.libraries = {"libtorch_python.so"};
+  EXPECT_THAT(lines(kByReference, torch), ElementsAre(StartsWith("FF402 misfit ")));
+}
+
+TEST(Torch, ALibraryThatItLacksIsMissing) {
+  TorchFacts torch = release("2.9.0");
+  torch.exports = {kStream};
+  torch.libraries = {"libc10.so", "libtorch_cpu.so", "libtorch_python.so"};
+  Target target = extension(TorchAbi::kEither, {kStream});
+  target.binaries[0].needed = {"libc10.so", "libfancy.so.1", "libtorch_cuda_cu.so"};
+  EXPECT_THAT(judged(check_torch, target, under(torch)),
+              ElementsAre("FF402 misfit built for another PyTorch: torch 2.9.0 has no libtorch_cuda_cu.so"));
+  target.kind = TargetKind::kDistribution;
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "the loader's model judges it";
+  target.kind = TargetKind::kWheel;
+  torch.libraries.insert("libtorch_cuda_cu.so");
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty());
+  torch.libraries = {"libc10.so"};
+  EXPECT_THAT(judged(check_torch, target, under(torch)), IsEmpty()) << "its others lie elsewhere";
+}
+
 TEST(Torch, VersionsOfTheNameAndOfTheRequirement) {
   EXPECT_THAT(judged(check_torch, extension(TorchAbi::kCxx11, {}, "+pt27cu128"), under(release("2.9.0"))),
               ElementsAre(StartsWith("FF404 unknown the file name says PyTorch 2.7; yours is 2.9.0")));
