@@ -264,3 +264,4 @@ def test_compiled_code_takes_no_text_for_a_scale(scale: Any) -> None:
     compiled = torch.compile(lambda *x: flashfit.attention(*x, softmax_scale=scale), backend="eager")
     with pytest.raises(flashfit.InvalidType, match=r"^softmax_scale: [^\n]+; accepted: a number above 0, or None"):
         compiled(*dense())
+    torch._dynamo.reset()  # as above
