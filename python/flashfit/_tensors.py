@@ -124,6 +124,12 @@ def _integers(name: str, x: Any, shape: str) -> list[int]:
     return [_integer(name, v) for v in x]
 
 
+def check_mask(name: str, x: Any) -> None:
+    """Refuses a masked array of NumPy: its memory, and most copies of it, say nothing of its mask."""
+    if hasattr(x, "mask"):
+        raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
+
+
 def lengths_list(name: str, x: Any, keys: Sequence[int] | None = None) -> list[int]:
     """The values of seqused_k, a sequence or an integer NumPy array. `keys`: of each sequence, where it is known here
     and not the C API's to check."""
@@ -147,6 +153,7 @@ def whole_numbers_list(name: str, x: Any, least: int, shape: str) -> list[int]:
 def numbers_list(name: str, x: Any) -> Any:
     """Slopes or sinks that are no array where q is: numbers, lists of as many numbers each, or NumPy's fp32."""
     if hasattr(x, "__array_interface__"):
+        check_mask(name, x)
         if x.dtype.kind not in "fiu" and x.dtype.name != "bfloat16":
             raise InvalidArgument(f"{name}: dtype is {x.dtype}; accepted: float32, or what can be copied to it")
         size = abs(x) if x.dtype.kind == "f" and x.dtype.itemsize > 4 else None

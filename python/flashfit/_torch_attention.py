@@ -225,6 +225,14 @@ def _no_array(name: str, x: Any) -> Any:
     raise InvalidType(f"{name}: {full_name(x)}; accepted: a torch tensor, as q")
 
 
+def _traced_number(x: Any) -> float:
+    """A number in compiled code, where an operator takes no symbol for it. The comparison breaks the graph if the
+    number comes from a tensor, as PyTorch's own attention does; without it the operator would raise an error."""
+    # The products make torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
+    number = float(x) * 1.0
+    return number if number > 0 else number * 1.0  # what is not above 0 is the operator's to refuse
+
+
 def _options_of(q: Any, asked: Asked, compiling: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The options as the operators take them: tensors, and what is none.
 
@@ -247,7 +255,7 @@ def _numbers_of(asked: Asked, compiling: bool) -> dict[str, Any]:
         # PyTorch 2.4 does not trace update().
         numbers["window_left"], numbers["window_right"] = left, right
     if asked.softcap is not None:
-        numbers["softcap"] = float(asked.softcap) * 1.0 if compiling else softcap_of(asked.softcap)
+        numbers["softcap"] = _traced_number(asked.softcap) if compiling else softcap_of(asked.softcap)
     if truth_of("batch_invariant", asked.batch_invariant):
         numbers["batch_invariant"] = True
     return numbers
@@ -303,8 +311,7 @@ def call(
     if softmax_scale is not None:
         if not compiling or isinstance(softmax_scale, (str, bytes)):  # which float() would read
             scale_of(softmax_scale)
-        # The product makes torch 2.4 guard a symbolic integer: float() of one alone would stay what it first was.
-        softmax_scale = float(softmax_scale) * 1.0
+        softmax_scale = _traced_number(softmax_scale) if compiling else float(softmax_scale)
     asked = Asked(window, softcap, alibi_slopes, sinks, bias, seqused_k, batch_invariant)
     tensors, numbers = _options_of(q, asked, compiling)
     tensors = (cu_seqlens_q, cu_seqlens_k, *tensors)

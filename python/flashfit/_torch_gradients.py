@@ -211,7 +211,8 @@ def _of_sinks(grad: Any, out: Any, lse: Any, sinks: Any, heads: int) -> Any:
     shares = (grad.float() * out.float()).sum(-1)
     if heads == -2:  # tokens before heads: as lse lies
         shares = shares.transpose(-1, -2)
-    each = (torch.exp(sinks[:, None] - lse) * shares).sum(-1)
+    empty = lse == -torch.inf  # of a row without keys whose sink is -inf: a difference of infinities would be NaN
+    each = (torch.exp(sinks[:, None] - lse.masked_fill(empty, torch.inf)) * shares).sum(-1)
     return -(each if each.dim() == 1 else each.sum(0))  # [heads], or [batch, heads]
 
 

@@ -19,6 +19,7 @@
 #include "cli/ptx_argument.hpp"
 #include "cli/ticker.hpp"
 #include "core/base/printable.hpp"
+#include "core/gpu/target.hpp"
 #include "proof/ptx/launch.hpp"
 #include "proof/ptx/parser.hpp"
 
@@ -197,6 +198,31 @@ emu::Index3 block_of(const PtxOptions& o, const ptx::Entry& entry) {
   return {size[0], size[1], size[2]};
 }
 
+/// Refuses a launch that no GPU would take, by the option that asked for it.
+void check_shape(const PtxOptions& o, const ptx::Program& program, const ptx::Shape& shape, std::size_t shared_limit) {
+  const auto found = ptx::wrong_shape(program, shape, shared_limit);
+  if (!found) return;
+  const auto number = [](std::int64_t value) { return value == 0 ? "" : std::to_string(value); };
+  std::string option, given;
+  switch (found->part) {
+    using enum ptx::ShapeError::Part;
+    case kGrid:
+      option = "--grid", given = o.grid;
+      break;
+    case kThreads:
+      option = "--block", given = o.block;
+      break;
+    case kCluster:
+      option = "--cluster", given = number(o.cluster);
+      break;
+    case kShared:
+      option = "--shared-bytes", given = number(o.shared_bytes);
+      break;
+  }
+  if (given.empty()) wrong(fmt::format("{}: {}", program.name, found->words));  // the entry asks for it
+  wrong(option, given, found->words);
+}
+
 const ptx::Entry& entry_of(const ptx::Module& module, const std::string& name) {
   constexpr std::size_t kMostNames = 20;
   std::string names;
@@ -265,6 +291,9 @@ int run_ptx(const PtxOptions& o, const EmulateOptions& e) {
     const std::vector<Gpu> gpus = e.gpu.gpus(driver);
     if (gpus.size() != 1) wrong("--gpu: one is enough for --ptx");
     gpu = gpus.front();
+    if (!runs_on({(*program)->target, Target::Kind::kPtx}, gpu->cc))
+      wrong("--gpu", e.gpu.names.front(),
+            fmt::format("{} ({}) is older than the file's sm_{}", gpu->name, gpu->cc.str(), (*program)->target));
   }
   const std::vector<emu::Options> runs = gpu ? e.runs(*gpu) : e.runs(emu::Options{}.shared_limit, (*program)->target);
   PtxArguments arguments(entry, o.arguments);
@@ -279,6 +308,7 @@ int run_ptx(const PtxOptions& o, const EmulateOptions& e) {
                  .most_steps = static_cast<std::uint64_t>(o.instructions)},
                 runs.front().shared_limit,
                 arguments};
+  check_shape(o, **program, launch.shape, launch.shared_limit);
   std::vector<Json> objects;
   std::vector<std::vector<std::byte>> first;
   std::size_t findings = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/options.hpp"
 
 namespace flashfit::cli {
 namespace {
@@ -30,6 +31,17 @@ void refuse_empty_values(CLI::App& command) {
     if (option->nonpositional() && option->get_items_expected_min() > 0 && !option->check_lname("error"))
       option->check([](const std::string& value) { return value.empty() ? "is empty; a value is needed" : ""; });
   for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_empty_values(*below);
+}
+
+/// Refuses a value of an option that has none, such as `--causal=maybe`; CLI11 takes true and false.
+void refuse_values_of_flags(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options())
+    if (option->get_items_expected_max() == 0)
+      option->check([name = option->get_name()](const std::string& value) {
+        if (value != "true" && value != "false") wrong(name, value, "takes no value");
+        return "";
+      });
+  for (CLI::App* const below : command.get_subcommands(nullptr)) refuse_values_of_flags(*below);
 }
 
 /// Refuses options of a command before a word of its own, such as `explain --gpu L4 moe.experts`: that has options of
@@ -61,6 +73,7 @@ int run(int argc, char** argv) {
   add_emulate(app, status);
 #endif
   refuse_empty_values(app);
+  refuse_values_of_flags(app);
   const auto help = [&app] {
     return fmt::format("flashfit {}--help",
                        app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " ");

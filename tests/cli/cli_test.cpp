@@ -126,6 +126,7 @@ TEST(Cli, WrongUse) {
       {"", "a command is needed: explain, images, gpus, "},
       {"explane", "'explane' is not known here; see flashfit --help"},
       {"explain --gpu L4 --bogus 3", "'--bogus' is not known here; see flashfit explain --help"},
+      {"explain --gpu L4 --causal=maybe", "--causal 'maybe': takes no value"},
       {"explain --gpu L5", "--gpu 'L5': not known; did you mean L4"},
       {"explain --gpu nonsense", "--gpu 'nonsense': not known; accepted: a name such as L40"},
       {"explain --gpu L4 --gpu L5", "--gpu 'L5'"},

@@ -100,6 +100,7 @@ def test_groups_and_filters_choose(run: Any) -> None:
         (("--l2", "flushed"), "bench: --l2: flushed; accepted on a CPU: warm"),
         (("--l2", "cold"), "bench: --l2: invalid choice: 'cold'"),
         (("more",), "bench: unrecognized arguments: more"),
+        (("--case", "1"), "bench: unrecognized arguments: --case 1"),
     ],
 )
 def test_wrong_use_is_said_in_one_line(run: Any, capsys: pytest.CaptureFixture[str], words: Any, said: str) -> None:

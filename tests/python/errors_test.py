@@ -32,6 +32,11 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
         "or an object with __dlpack__ or __cuda_array_interface__",
     ),
     ({"q": np.ma.ones(Q.shape, np.float16)}, ValueError, "q: a masked array, whose mask would be ignored; accepted: "),
+    (
+        {"sinks": np.ma.ones(4, np.float32)},
+        ValueError,
+        "sinks: a masked array, whose mask would be ignored; accepted: ",
+    ),
     ({"k": None}, TypeError, "k: builtins.NoneType; accepted: a NumPy array, as q"),
     ({"out": [1.0]}, TypeError, "out: builtins.list; accepted: a NumPy array, as q"),
     ({"q": ones(3, 4, 8)}, ValueError, "q: 3 dimensions; accepted: 4, [batch, seqlen, heads, head_dim]"),

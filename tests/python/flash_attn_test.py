@@ -279,6 +279,7 @@ def test_wrong_caches() -> None:
     cache = flash_attn.flash_attn_with_kvcache
     assert str(refusal(cache, Q, Q[:, :, :1, :4], Q)).startswith("k_cache: shape is (2, 5, 1, 4); accepted: head_dim 8")
     assert str(refusal(cache, Q, Q, Q[:1])).startswith("v_cache: shape is (1, 5, 2, 8); accepted: ")
+    assert ", as k_cache" in str(refusal(cache, Q, Q, Q[:1]))  # k is another argument, of new keys
     assert str(refusal(cache, Q, Q, Q, cache_seqlens=6)).startswith("cache_seqlens: 6 at [0]; accepted: 0 to 5")
     for value, words in ((True, "True; accepted: an int"), (4.0, "4.0; accepted: an int"), (-1, "-1; accepted: 0 to")):
         assert str(refusal(cache, Q, Q, Q, cache_seqlens=value)).startswith(f"cache_seqlens: {words}")

@@ -236,6 +236,21 @@ def test_export_saved_and_run_elsewhere(strict: bool, tmp_path: Path) -> None:
     assert run_python(code, str(tmp_path)) == "True"
 
 
+@pytest.mark.parametrize("option", ["softmax_scale", "softcap"])
+def test_a_number_out_of_a_tensor_breaks_the_graph(option: str) -> None:
+    """As with PyTorch's own attention, where torch.compile is told to trace item()."""
+
+    def scaled(q: Any, k: Any, v: Any, number: Any) -> Any:
+        return flashfit.attention(q, k, v, **{option: number.item()})
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = torch.compile(scaled, backend="aot_eager")
+        for number in (0.5, 2.0):
+            inputs = (*dense(), torch.tensor(number))
+            assert torch.equal(compiled(*inputs), scaled(*inputs))
+    torch._dynamo.reset()  # it remembers how it broke attention(), and other tests compile that
+
+
 @pytest.mark.filterwarnings("ignore:.torch.jit")
 def test_jit_trace_records_the_call() -> None:
     traced = torch.jit.trace(lambda q, k, v: flashfit.attention(q, k, v), dense())
@@ -249,3 +264,4 @@ def test_compiled_code_takes_no_text_for_a_scale(scale: Any) -> None:
     compiled = torch.compile(lambda *x: flashfit.attention(*x, softmax_scale=scale), backend="eager")
     with pytest.raises(flashfit.InvalidType, match=r"^softmax_scale: [^\n]+; accepted: a number above 0, or None"):
         compiled(*dense())
+    torch._dynamo.reset()  # as above

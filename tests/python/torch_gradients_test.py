@@ -183,6 +183,15 @@ def test_sinks(layout: Any) -> None:
         torch.testing.assert_close(mine.double(), its, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{"causal": True}, {"seqused_k": [0, 3]}, {}])
+def test_a_sink_that_counts_nothing_has_no_gradient(options: dict[str, Any]) -> None:
+    """A sink of -inf, as padded heads have it, of rows that see no key: their LSE is -inf, too."""
+    q, k, v, grad = inputs(5, 3 if options else 0, "float32")
+    sinks = torch.full((H,), -torch.inf, requires_grad=True)
+    flashfit.attention(q, k, v, sinks=sinks, **options).backward(grad)
+    assert torch.equal(sinks.grad, torch.zeros(H))
+
+
 def test_lse_has_no_gradient() -> None:
     q, k, v, _ = inputs(5, 5, "float32")
     out, lse = flashfit.attention(q.requires_grad_(), k, v, return_lse=True)

@@ -180,6 +180,12 @@ def test_functionalize() -> None:
         torch.func.functionalize(lambda q: flashfit.attention(q, k, v, out=torch.zeros_like(q)))(q)
 
 
+def test_symbolic_tracing_is_refused_in_words() -> None:
+    """A torch.fx.Proxy answers to every name, also to those that make an array of a stranger."""
+    with pytest.raises(flashfit.InvalidType, match=r"^q: torch.fx.proxy.Proxy, .* accepted: arrays; torch.fx.wrap"):
+        torch.fx.symbolic_trace(lambda q: flashfit.attention(q, q, q))
+
+
 def test_dispatch_modes_see_the_operator() -> None:
     seen: list[str] = []
 

@@ -23,6 +23,11 @@ _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaA
 
 def package_of(x: Any, name: str = "q") -> Package:
     """The package of x, the argument `name`."""
+    if type(x).__module__ == "torch.fx.proxy":  # it has every attribute, those of DLPack too
+        raise InvalidType(
+            f"{name}: {full_name(x)}, which has no values; accepted: arrays; torch.fx.wrap keeps "
+            "the call whole, and torch.export traces it"
+        )
     for package in _PACKAGES:
         if package.owns(x):
             return package

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from .._errors import InvalidArgument, InvalidType
-from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, FLOAT, INT, UINT, Memory, strides_in_elements
+from .._tensors import BFLOAT, BOOL, COMPLEX, CPU, FLOAT, INT, UINT, Memory, check_mask, strides_in_elements
 from .base import DTYPES, Package
 
 _CODES = {"f": FLOAT, "i": INT, "u": UINT, "c": COMPLEX, "b": BOOL}
@@ -28,15 +28,9 @@ def _dtype(name: str, dtype: Any) -> tuple[int, int, int]:
     return _known[dtype]
 
 
-def _check_mask(name: str, x: Any) -> None:
-    """Refuses a masked array: its memory, and most copies of it, say nothing of its mask."""
-    if hasattr(x, "mask"):
-        raise InvalidArgument(f"{name}: a masked array, whose mask would be ignored; accepted: plain arrays")
-
-
 def _contiguous(name: str, x: Any) -> Any:
     """x without gaps: a copy where it has some."""
-    _check_mask(name, x)
+    check_mask(name, x)
     return x if x.flags.c_contiguous else sys.modules["numpy"].ascontiguousarray(x)
 
 
@@ -52,7 +46,7 @@ class NumPy(Package):
 
     def read(self, name: str, x: Any, stream: int) -> Memory:
         code, bits, itemsize = _dtype(name, x.dtype)
-        _check_mask(name, x)
+        check_mask(name, x)
         strides = strides_in_elements(name, x.shape, x.strides, itemsize)
         return Memory(x.__array_interface__["data"][0], CPU, 0, code, bits, x.shape, strides)
 

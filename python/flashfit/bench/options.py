@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import flashfit
 
@@ -15,7 +15,11 @@ from .machine import sees_gpu
 
 
 class Parser(argparse.ArgumentParser):
-    """Wrong use is an error of flashfit's, for the caller to print."""
+    """Wrong use is an error of flashfit's, for the caller to print. No option is taken for the beginning of another:
+    `--case NAME`, which `flashfit bench` has, would be --case-seconds."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         raise InvalidArgument(message.removeprefix("argument "))

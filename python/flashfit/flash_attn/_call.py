@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .._errors import FlashfitError, InvalidArgument, InvalidType
 from .._operations import attention
 from .._packages import TORCH
 from .._tensors import shown
+
+#: Where a message compares an argument with another.
+_OTHER = re.compile(r", as (\w+)")
 
 
 def _unit_stride(x: Any) -> Any:
@@ -95,10 +99,12 @@ def attend(
         )
     except FlashfitError as error:
         name, colon, words = str(error).partition(": ")
-        named = {"window": "window_size", "sinks": "s_aux", **names}.get(name)
-        if named is None:
+        named = {"window": "window_size", "sinks": "s_aux", **names}.get(name, name)
+        words = _OTHER.sub(lambda found: ", as " + names.get(found[1], found[1]), words)
+        said = named + colon + words
+        if said == str(error):
             raise
-        raise type(error)(named + colon + words) from None
+        raise type(error)(said) from None
     return result
 
 

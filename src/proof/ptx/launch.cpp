@@ -10,31 +10,45 @@
 namespace flashfit::ptx {
 namespace {
 
-Result<void> check(const Program& p, const Shape& shape, std::size_t shared, std::span<const std::byte> params,
-                   const emu::Options& options) {
-  const emu::Index3 &grid = shape.grid, &threads = shape.threads;
-  if (grid.x < 0 || grid.y < 0 || grid.z < 0 || grid.y > 65535 || grid.z > 65535)
-    return fail(Code::kInvalidArgument, fmt::format("{}: a grid of {} x {} x {} blocks: y and z are at most 65535",
-                                                    options.kernel, grid.x, grid.y, grid.z));
-  const int most = p.max_threads != 0 ? std::min(p.max_threads, emu::Machine::kMaxThreads) : emu::Machine::kMaxThreads;
-  if (threads.x < 1 || threads.y < 1 || threads.z < 1 || threads.x > most || threads.y > most || threads.z > most ||
-      std::int64_t{threads.x} * threads.y * threads.z > most)
-    return fail(Code::kInvalidArgument, fmt::format("{}: blocks of {} x {} x {} threads: 1 to {}", options.kernel,
-                                                    threads.x, threads.y, threads.z, most));
-  if (shape.cluster < 0 || shape.cluster > emu::Machine::kMaxCluster)
-    return fail(Code::kInvalidArgument, fmt::format("{}: clusters of {} blocks: 1 to {}", options.kernel, shape.cluster,
-                                                    emu::Machine::kMaxCluster));
-  if (params.size() != p.param_bytes)
-    return fail(Code::kInvalidArgument, fmt::format("{}: {} bytes of arguments: the entry takes {}", options.kernel,
-                                                    params.size(), p.param_bytes));
-  if (shared > options.shared_limit)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: {} bytes of shared memory, more than the {} that the GPU gives a block",
-                            options.kernel, shared, options.shared_limit));
-  return {};
+// CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+constexpr int kMostGridYZ = 65535, kMostThreadsZ = 64;
+
+/// Bytes of shared memory of a block; the sum cannot overflow.
+std::size_t shared_of(const Program& program, const Shape& shape) {
+  return program.static_shared + std::min(shape.dynamic_shared, SIZE_MAX - program.static_shared);
+}
+
+int cluster_of(const Program& program, const Shape& shape) {
+  return shape.cluster == 0 ? program.cluster : shape.cluster;
 }
 
 }  // namespace
+
+std::optional<ShapeError> wrong_shape(const Program& p, const Shape& shape, std::size_t shared_limit) {
+  using Part = ShapeError::Part;
+  const emu::Index3 &grid = shape.grid, &threads = shape.threads;
+  if (grid.x < 0 || grid.y < 0 || grid.z < 0 || grid.y > kMostGridYZ || grid.z > kMostGridYZ)
+    return ShapeError{Part::kGrid, fmt::format("a grid of {} x {} x {} blocks: y and z are at most {}", grid.x, grid.y,
+                                               grid.z, kMostGridYZ)};
+  const int most = p.max_threads != 0 ? std::min(p.max_threads, emu::Machine::kMaxThreads) : emu::Machine::kMaxThreads;
+  const bool too_deep = threads.z > kMostThreadsZ;
+  if (threads.x < 1 || threads.y < 1 || threads.z < 1 || threads.x > most || threads.y > most || too_deep ||
+      std::int64_t{threads.x} * threads.y * threads.z > most)
+    return ShapeError{Part::kThreads,
+                      fmt::format("blocks of {} x {} x {} threads: 1 to {}{}", threads.x, threads.y, threads.z, most,
+                                  too_deep ? fmt::format(", z at most {}", kMostThreadsZ) : "")};
+  if (shape.cluster < 0 || shape.cluster > emu::Machine::kMaxCluster)
+    return ShapeError{Part::kCluster,
+                      fmt::format("clusters of {} blocks: 1 to {}", shape.cluster, emu::Machine::kMaxCluster)};
+  if (const int cluster = cluster_of(p, shape); grid.x % cluster != 0)
+    return ShapeError{Part::kCluster, fmt::format("clusters of {} blocks, in a grid of {} along x: a multiple of {}",
+                                                  cluster, grid.x, cluster)};
+  if (const std::size_t shared = shared_of(p, shape); shared > shared_limit)
+    return ShapeError{
+        Part::kShared,
+        fmt::format("{} bytes of shared memory, more than the {} that the GPU gives a block", shared, shared_limit)};
+  return std::nullopt;
+}
 
 LaunchState::LaunchState(const Program& of, emu::Index3 block_size, const emu::Options& how, std::uint64_t most)
     : program(of), threads(block_size), options(how), most_steps(most) {
@@ -52,10 +66,11 @@ Block& LaunchState::running_block() {
 
 Result<emu::Stats> launch(const Program& program, const Shape& shape, std::span<const std::byte> params,
                           const emu::Memory& memory, const emu::Options& options) {
-  const std::size_t dynamic_shared = std::min(shape.dynamic_shared, options.shared_limit + 1);  // check() says so
-  const std::size_t shared = program.static_shared + dynamic_shared;
-  if (Result<void> checked = check(program, shape, shared, params, options); !checked)
-    return tl::unexpected(checked.error());
+  if (const auto wrong = wrong_shape(program, shape, options.shared_limit))
+    return fail(Code::kInvalidArgument, fmt::format("{}: {}", options.kernel, wrong->words));
+  if (params.size() != program.param_bytes)
+    return fail(Code::kInvalidArgument, fmt::format("{}: {} bytes of arguments: the entry takes {}", options.kernel,
+                                                    params.size(), program.param_bytes));
   emu::Memory all = memory;
   for (const Program::Global& g : program.globals)
     g.writable ? all.writable(g.name, reinterpret_cast<void*>(g.base), g.bytes)
@@ -71,8 +86,8 @@ Result<emu::Stats> launch(const Program& program, const Shape& shape, std::span<
                              .params = &state->arguments,
                              .params_bytes = params.size(),
                              .threads = (threads + Warp::kLanes - 1) / Warp::kLanes * Warp::kLanes,
-                             .shared_bytes = shared,
-                             .cluster = shape.cluster != 0 ? shape.cluster : program.cluster,
+                             .shared_bytes = shared_of(program, shape),
+                             .cluster = cluster_of(program, shape),
                              .min_blocks = program.min_blocks,
                              .by_warp = true};
   return emu::run_grid(machine, shape.grid, all, options);
