@@ -318,7 +318,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     (by_logits(top_k=None), "top_k: None with router_logits; accepted: an integer from 1 to 16"),
     (by_logits(top_k=7), "top_k: 7; accepted: 1 to 6"),
     (by_logits(top_k=2.0), "top_k: 2.0; accepted: an integer"),
-    (by_logits(router_logits=LOGITS[:, :5]), "router_logits: shape is (21, 5); accepted: 6 of w13: experts"),
+    (
+        by_logits(router_logits=LOGITS[:, :5]),
+        "router_logits: shape is (21, 5); accepted: 6 experts, as many as w13 has",
+    ),
+    (by_logits(router_logits=LOGITS[:, :5], experts=(0, 6)), "router_logits: shape is (21, 5); accepted: 6 experts or"),
     (by_logits(router_logits=LOGITS[:3]), "router_logits: shape is (3, 6); accepted: (21, 6), [tokens, experts]"),
     (by_logits(router="top"), 'router: \'top\'; accepted: "softmax", "topk_softmax", "sigmoid", "sqrt_softplus"'),
     (by_logits(router_bias=[0.0] * 6), f'router_bias: given with router "softmax"; accepted: None, or {SCORES}'),
