@@ -25,10 +25,10 @@ from ._moe import (
     shared_of,
 )
 from ._packages import TORCH
-from ._route import MOST_CHOSEN
+from ._route import MOST_CHOSEN, MOST_EXPERTS
 from ._tensors import shown, whole_numbers_list
 from ._torch_calls import check_tensors
-from ._torch_fakes import _HALVES, _require, _shape_words
+from ._torch_fakes import _HALVES, _require, _shape_words, check_router
 from ._torch_moe_gradients import experts_gradients
 from ._torch_operators import Gradients, Operator
 from ._torch_rules import NO_KEEPING, NO_OUT, NO_SECOND
@@ -207,58 +207,94 @@ def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = 
     return torch.empty_like(x) if out is None else out
 
 
+#: Of a call's tensors, in the order in which the C API looks at them: their dimensions, and the dtypes that they may
+#: have, None for x's.
+_INTS, _FLOATS = (torch.int32, torch.int64), (*_HALVES, torch.float32)
+_READ: dict[str, tuple[str, tuple[Any, ...] | None]] = {
+    "x": ("[tokens, hidden]", None),
+    "w13": ("[experts, outputs, hidden]", None),
+    "w2": ("[experts, hidden, intermediate]", None),
+    "out": ("[tokens, hidden]", None),
+    "topk_ids": ("[tokens, top_k]", _INTS),
+    "topk_weights": ("[tokens, top_k]", _FLOATS),
+    "router_logits": ("[tokens, experts]", _FLOATS),
+    "offsets": ("[experts + 1]", _INTS),
+    "b13": ("[experts, outputs]", None),
+    "b2": ("[experts, hidden]", None),
+    "router_bias": ("[experts]", (torch.float32,)),
+    "experts": ("[experts]", _INTS),
+    "shared_w13": ("[outputs, hidden]", None),
+    "shared_w2": ("[hidden, intermediate]", None),
+    "shared_gate": ("[hidden]", None),
+    "z": ("[choices + experts, outputs]", None),
+}
+
+
 def _check_call(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> None:
-    """Refuses what a call refuses without a look at memory."""
-    numbers_of(asked)
-    for name, each, ndim, layout in (
-        ("x", x, 2, "[tokens, hidden]"),
-        ("w13", w13, 3, "[experts, outputs, hidden]"),
-        ("w2", w2, 3, "[experts, hidden, intermediate]"),
-    ):
-        if each.dim() != ndim:
-            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {ndim}, {layout}")
+    """Refuses what a call refuses without a look at memory, and at strides, which guards would fix."""
+    numbers = numbers_of(asked)
+    given = {**asked._asdict(), **dict(zip(OPTIONS[-3:], shared_of(asked.shared))), "x": x, "w13": w13, "w2": w2}
+    given.update(out=out, z=z)
+    tensors = {name: given[name] for name in _READ if isinstance(given[name], torch.Tensor)}
+    for name, each in tensors.items():
+        layout = _READ[name][0]
+        if each.dim() != layout.count(",") + 1:
+            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {layout.count(',') + 1}, {layout}")
+        if each.device != x.device:
+            raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
     on_cpu = x.device.type in ("cpu", "meta")
     if x.dtype not in _HALVES and not (on_cpu and x.dtype == torch.float32):
         raise InvalidArgument(
             f"x: dtype is {x.dtype} on {x.device}; "
             "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
         )
-    shared = shared_of(asked.shared)
-    alike = {"w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2}
-    alike.update(zip(("shared_w13", "shared_w2", "shared_gate"), shared))
-    for name, each in alike.items():
-        if each is not None and each.dtype != x.dtype:
-            raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {x.dtype}, as x")
-    others = {name: getattr(asked, name) for name in OPTIONS[:4]}
-    others["z"] = z
-    if isinstance(asked.router_bias, torch.Tensor):
-        others["router_bias"] = asked.router_bias
-    for name, each in (*alike.items(), *others.items()):
-        if each is not None and each.device != x.device:
-            raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
-    tokens, hidden = x.shape
-    experts = w13.shape[0]
-    inner = w2.shape[1] if asked.transposed else w2.shape[2]
-    outputs = inner * (2 if has_gate(asked.activation) else 1)
+    for name, each in tensors.items():
+        dtypes = _READ[name][1]
+        if each.dtype not in (dtypes or (x.dtype,)):
+            accepted = ", ".join(map(str, dtypes)) if dtypes else f"{x.dtype}, as x"
+            raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {accepted}")
+    _check_shapes(tensors, asked, numbers)
 
-    def expect(name: str, each: Any, *shape: Any) -> None:
-        for mine, other in zip(each.shape, shape):
-            _require(mine == other, _shape_words(name, each, str(tuple(shape))))
 
+def _check_shapes(tensors: dict[str, Any], asked: Asked, numbers: Numbers) -> None:
+    def expect(name: str, *shape: Any) -> None:
+        if name in tensors:
+            for mine, other in zip(tensors[name].shape, shape):
+                _require(mine == other, _shape_words(name, tensors[name], str(tuple(shape))))
+
+    x, w13 = tensors["x"], tensors["w13"]
     turn = slice(None, None, -1 if asked.transposed else 1)
-    expect("w2", w2, experts, *(hidden, inner)[turn])
-    expect("w13", w13, experts, *(outputs, hidden)[turn])
-    if asked.router_logits is not None:
-        expect("router_logits", asked.router_logits, tokens)
-    if asked.topk_ids is not None:
-        if asked.topk_ids.dim() != 2:
-            raise InvalidArgument(f"topk_ids: {asked.topk_ids.dim()} dimensions; accepted: 2, [tokens, top_k]")
-        chosen = asked.topk_ids.shape[1]
-        _require(chosen <= MOST_CHOSEN, _shape_words("topk_ids", asked.topk_ids, f"top_k from 1 to {MOST_CHOSEN}"))
-        expect("topk_ids", asked.topk_ids, tokens)
-        expect("topk_weights", asked.topk_weights, tokens, chosen)
-    if out is not None:
-        expect("out", out, tokens, hidden)
+    gates = 2 if has_gate(asked.activation) else 1
+    (tokens, hidden), owned = x.shape, w13.shape[0]
+    for fits in (owned >= 1, owned <= MOST_EXPERTS):
+        _require(fits, _shape_words("w13", w13, f"1 to {MOST_EXPERTS} experts"))
+    for first, second, experts in (("w13", "w2", (owned,)), ("shared_w13", "shared_w2", ())):
+        if first in tensors:
+            inner = tensors[second].shape[len(experts) :][turn][1]
+            expect(second, *experts, *(hidden, inner)[turn])
+            expect(first, *experts, *(gates * inner, hidden)[turn])
+    expect("out", tokens, hidden)
+    expect("b13", owned, w13.shape[1:][turn][0])
+    expect("b2", owned, hidden)
+    expect("offsets", owned + 1)
+    expect("shared_gate", hidden)
+    low, high = numbers.low, numbers.high
+    if isinstance(asked.experts, tuple):
+        _require(high - low == owned, lambda: f"experts: ({low}, {high}); accepted: a range of {owned} experts")
+    if "topk_ids" in tensors:
+        chosen = tensors["topk_ids"].shape[1]
+        for fits in (chosen >= 1, chosen <= MOST_CHOSEN):
+            _require(fits, _shape_words("topk_ids", tensors["topk_ids"], f"top_k from 1 to {MOST_CHOSEN}"))
+        expect("topk_ids", tokens)
+        expect("topk_weights", tokens, chosen)
+    if "router_logits" in tensors:
+        expect("router_logits", tokens, *(tensors["experts"].shape if "experts" in tensors else ()))
+        logits, bias = tensors["router_logits"], tensors.get("router_bias")
+        if "experts" not in tensors:
+            fits = logits.shape[1] >= high if high else logits.shape[1] == owned
+            accepted = f"{high} experts or more" if high else f"{owned} experts, as many as w13 has"
+            _require(fits, _shape_words("router_logits", logits, accepted))
+        check_router("router_logits", logits, numbers.top_k, (numbers.groups, numbers.groups_kept), bias)
 
 
 def _allocating(run: Any) -> Any:

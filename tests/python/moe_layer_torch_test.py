@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import flashfit
@@ -442,14 +443,72 @@ def test_a_second_derivative_by_logits_is_refused_by_the_layer_s_name_of_them() 
         torch.autograd.grad(out.sum(), logits, create_graph=True)
 
 
-def test_fakes_refuse_with_the_words_of_a_call() -> None:
-    call = CALLS["ids"]
-    for bent in ({"w2": call["w2"][:, :60]}, {"w13": call["w13"][:, :90]}, {"x": call["x"].half()}):
+def misfits() -> list[tuple[str, dict[str, Any]]]:
+    """Calls by name, and what of them to replace."""
+    ids, logits, shared = CALLS["ids"], CALLS["logits"]["router_logits"], CALLS["shared"]["shared"]
+    weights, numbers, experts = ids["topk_weights"], ids["topk_ids"], torch.arange(8)
+    return [
+        ("ids", {"w2": ids["w2"][:, :60]}),
+        ("ids", {"w13": ids["w13"][:, :90]}),
+        ("ids", {"x": ids["x"].half()}),
+        ("ids", {"w13": ids["w13"][:0], "w2": ids["w2"][:0]}),
+        ("ids", {"topk_ids": numbers.float()}),
+        ("ids", {"topk_ids": numbers[:, 0]}),
+        ("ids", {"topk_ids": numbers[:, :0], "topk_weights": weights[:, :0]}),
+        ("ids", {"topk_weights": weights.double()}),
+        ("ids", {"experts": experts.float()}),
+        ("ids", {"experts": experts[None]}),
+        ("ids", {"experts": (0, 7)}),
+        ("biases", {"b13": CALLS["biases"]["b13"][:, :95]}),
+        ("biases", {"b2": CALLS["biases"]["b2"][0]}),
+        ("biases", {"b2": CALLS["biases"]["b2"][:7]}),
+        ("logits", {"router_logits": logits.double()}),
+        ("logits", {"router_logits": logits[:, :7]}),
+        ("logits", {"router_logits": logits[:, :7], "experts": (0, 8)}),
+        ("logits", {"router_logits": logits[:, :7], "experts": experts}),
+        ("logits", {"top_k": 9}),
+        ("sigmoid", {"groups": (3, 1)}),
+        ("sigmoid", {"groups": (8, 1)}),
+        ("sigmoid", {"router_bias": torch.zeros(7)}),
+        ("sigmoid", {"router_bias": torch.zeros(8).half()}),
+        ("shared", {"shared": (shared[0][:90], *shared[1:])}),
+        ("shared", {"shared": (*shared[:2], torch.zeros(63))}),
+    ]
+
+
+@pytest.mark.parametrize(("name", "bent"), misfits())
+def test_fakes_refuse_with_the_words_of_a_call(name: str, bent: dict[str, Any]) -> None:
+    call = {**CALLS[name], **bent}
+    with pytest.raises(flashfit.InvalidArgument) as real:
+        flashfit.fused_moe(**call)
+    with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
+        flashfit.fused_moe(**torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, call))
+    said = re.sub(r"torch\.float(\d+)", r"fp\1", str(fake.value)).replace(",)", ")")
+    assert said.split(";")[0] == str(real.value).split(";")[0]
+
+
+def test_fakes_of_sorted_rows_refuse_with_the_words_of_a_call() -> None:
+    plain = [CALLS["ids"][name] for name in ("x", "w13", "w2")]
+    for offsets in (torch.zeros(8, dtype=torch.int32), torch.zeros(9), torch.zeros(9, 1, dtype=torch.int64)):
         with pytest.raises(flashfit.InvalidArgument) as real:
-            flashfit.fused_moe(**{**call, **bent})
+            flashfit.grouped_mlp(*plain, offsets)
         with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
-            flashfit.fused_moe(**{key: mode.from_tensor(x) for key, x in {**call, **bent}.items()})
-        assert str(fake.value).split(";")[0].replace("torch.float32", "fp32") == str(real.value).split(";")[0]
+            flashfit.grouped_mlp(*map(mode.from_tensor, (*plain, offsets)))
+        said = str(fake.value).replace("torch.float32", "fp32").replace(",)", ")")
+        assert said.split(";")[0] == str(real.value).split(";")[0]
+
+
+@pytest.mark.parametrize(
+    "bent", [{"groups": (3, 1)}, {"groups": (8, 1)}, {"router_bias": torch.zeros(7)}, {"top_k": 9}], ids=str
+)
+def test_fakes_of_a_router_refuse_with_the_words_of_a_call(bent: dict[str, Any]) -> None:
+    call = {"logits": torch.zeros(3, 8), "top_k": 2, "router": "sigmoid", "groups": (4, 2), **bent}
+    with pytest.raises(flashfit.InvalidArgument) as real:
+        flashfit.moe_route(**call)
+    meta = {name: x.to("meta") if isinstance(x, torch.Tensor) else x for name, x in call.items()}
+    with pytest.raises(flashfit.InvalidArgument) as fake:
+        flashfit.moe_route(**meta)
+    assert str(fake.value).replace(",)", ")").split(";")[0] == str(real.value).split(";")[0]
 
 
 OF_NO_USE: list[tuple[dict[str, Any], str]] = [
