@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._errors import InvalidArgument
+from ._errors import FlashfitError, InvalidArgument
 from ._frames import MOE_GRADIENTS
 from ._gradients import experts_over_wgmma
 from ._moe import (
@@ -137,21 +138,37 @@ def _mapped(ids: Any, places: Any) -> Any:
 
 def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any, z: Any = None) -> Any:
     """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
-    before it is added."""
-    first, second, gate = shared_of(asked.shared)
-    found = compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z)
+    before it is added. It comes first, for it may be refused, and then out has not been written."""
+    alone = _shared_alone(x, asked)
+    return compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z).add_(alone)
+
+
+def _shared_alone(x: Any, asked: Asked) -> Any:
+    """The shared expert's result."""
+    given = dict(zip(OPTIONS[-3:], shared_of(asked.shared)))
+    check_tensors({"x": x, **{name: each for name, each in given.items() if each is not None}}, {})
+    first, second, gate = given.values()
+    if x.dim() != 2:
+        raise InvalidArgument(f"x: {x.dim()} dimensions; accepted: 2, [tokens, hidden]")
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
+        if gate.shape != x.shape[1:] or gate.dtype != x.dtype or gate.device != x.device:
+            found = f"shape is {tuple(gate.shape)}, dtype is {gate.dtype}, device is {gate.device}"
+            accepted = f"{tuple(x.shape[1:])}, [hidden], {x.dtype} and {x.device}, as x"
+            raise InvalidArgument(f"shared_gate: {found}; accepted: {accepted}")
         weights = torch.sigmoid(x.float() @ gate.float())[:, None]
-    alone = Asked(
+    routed = Asked(
         topk_ids=torch.zeros(rows, dtype=torch.int32, device=x.device),
         topk_weights=weights,
         activation=asked.activation,
         gate_up=asked.gate_up,
         transposed=asked.transposed,
     )
-    return found.add_(compute_moe(x, first[None], second[None], alone))
+    try:
+        return compute_moe(x, first[None], second[None], routed)
+    except FlashfitError as error:  # which knows no other weights
+        raise type(error)(re.sub(r"^(w13|w2):", r"shared_\1:", str(error))) from None
 
 
 @lru_cache(maxsize=64, typed=True)

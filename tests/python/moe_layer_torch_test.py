@@ -166,6 +166,28 @@ def test_what_a_gpu_does_by_several_calls_gives_the_same() -> None:
         torch.testing.assert_close(found, flashfit.fused_moe(**mine), rtol=1e-5, atol=1e-5)
 
 
+def test_what_a_gpu_does_by_several_calls_writes_nothing_where_one_is_refused() -> None:
+    from flashfit import _torch_moe
+    from flashfit._moe import Asked
+
+    call = CALLS["shared"]
+    first, second, gate = call["shared"]
+    for shared, words in (
+        ((first[:90], second), "shared_w13: shape is "),
+        ((first, torch.stack((second, second), dim=-1)[..., 0]), "shared_w2: strides are "),
+        ((first.half(), second), "shared_w13: dtype is "),
+        ((first, second, gate[1:]), "shared_gate: shape is "),
+        ((first, second, gate.half()), "shared_gate: shape is (64,), dtype is torch.float16"),
+        ((first.numpy(), second), "shared_w13: numpy.ndarray; accepted: a torch tensor, as x"),
+    ):
+        given = {**call, "shared": shared, "out": torch.full((50, 64), 7.0)}
+        asked = Asked(**{key: x for key, x in given.items() if key not in ("x", "w13", "w2", "out")})
+        with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
+            _torch_moe._with_shared(call["x"], call["w13"], call["w2"], asked, given["out"], None)
+        assert str(caught.value).startswith(words)
+        assert (given["out"] == 7).all()
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_fakes_are_what_calls_give(name: str) -> None:
     call = CALLS[name]
