@@ -126,7 +126,7 @@ def _asked(
 def _ids_of_rows(offsets: Any, rows: int) -> Any:
     """Each row's expert, int32 [rows, 1]; -1 of rows of none. Nothing waits for the GPU."""
     at = torch.arange(rows, device=offsets.device)
-    ids = torch.searchsorted(offsets.to(torch.int64), at, right=True) - 1
+    ids = torch.searchsorted(offsets.to(torch.int64).contiguous(), at, right=True) - 1
     return torch.where(at < offsets[-1], ids, -1).to(torch.int32)[:, None]
 
 
@@ -430,7 +430,8 @@ def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     if first is not None:
         shares = torch.ones((x.shape[0], 1), dtype=torch.float32, device=x.device)
         if gate is not None:
-            shares = torch.sigmoid(x.float() @ gate.float())[:, None]
+            opening = (x.float() @ gate.float())[:, None]
+            shares = torch.sigmoid(opening)
         none = torch.zeros(shares.shape, dtype=torch.int32, device=x.device)
         shared = {**layout, "weight_on": "output"}
         of_gate = gate is not None and (wanted["shared_gate"] or wanted["x"])
@@ -439,7 +440,7 @@ def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
         more, dfirst, dsecond, _, _, dshares = torch.ops.flashfit.fused_moe_backward(*given, **shared)
         found["shared_w13"], found["shared_w2"] = dfirst.squeeze(0), dsecond.squeeze(0)
         if gate is not None and of_gate:
-            slope = dshares * shares * (1 - shares)
+            slope = dshares * shares * torch.sigmoid(-opening)  # 1 - shares has no digits where shares are near 1
             found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
             more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
         found["x"] = dx + more if wanted["x"] else dx
@@ -477,6 +478,9 @@ def _gradients(run: Any) -> Any:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
         if len(wanted) != len(MOE_GRADIENTS):
             raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
+        for name, each, asks in zip(("b13", "b2"), (b13, b2), wanted[3:5]):
+            if asks and each is None:
+                raise InvalidArgument(f"wanted: True for {name}, which is None; accepted: False")
         _check_call(x, w13, w2, asked, None, z)
         if dout.dim() != 2 or dout.dtype != x.dtype or dout.device != x.device:
             given = f"{dout.dim()} dimensions of {dout.dtype} on {dout.device}"

@@ -350,6 +350,31 @@ def test_gradients_of_a_shared_expert_and_its_gate() -> None:
     expect_gradients(gradients_of(ours, given, dout, names), gradients_of(plain, given, dout, names), exact)
 
 
+def test_gradients_of_a_gate_that_is_nearly_open() -> None:
+    """1 - sigmoid has no digits there."""
+    call = {name: x[:20] if name in ("x", "topk_ids", "topk_weights") else x for name, x in CALLS["ids"].items()}
+    first, second, gate = CALLS["shared"]["shared"]
+    gate = gate / gate.norm() * 2
+    x = call["x"] - (call["x"] @ gate)[:, None] / 4 * gate + 13 / 4 * gate  # whose gate is at 13
+    found, exact = gate.clone().requires_grad_(), gate.double().requires_grad_()
+    flashfit.fused_moe(**{**call, "x": x}, shared=(first, second, found)).sum().backward()
+    x, first, second = x.double(), first.double(), second.double()
+    g, u = (x @ first.T).chunk(2, dim=1)
+    (torch.sigmoid(x @ exact)[:, None] * ((F.silu(g) * u) @ second.T)).sum().backward()
+    torch.testing.assert_close(found.grad.double(), exact.grad, rtol=1e-4, atol=1e-4 * float(exact.grad.abs().max()))
+
+
+def test_offsets_of_any_strides_have_gradients_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    x, offsets = CALLS["ids"]["x"].clone().requires_grad_(), GROUPS["offsets"].long()
+    plain = (x, CALLS["ids"]["w13"], CALLS["ids"]["w2"])
+    found = [
+        torch.autograd.grad(flashfit.grouped_mlp(*plain, each).sum(), x)[0]
+        for each in (offsets, torch.stack((offsets, offsets), dim=1)[:, 0])
+    ]
+    assert same(*found)
+    assert not recwarn.list
+
+
 def test_gradients_of_a_part_a_map_and_groups() -> None:
     call = CALLS["ids"]
     dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
@@ -613,6 +638,8 @@ def test_the_backward_operator_refuses_what_the_forward_refuses() -> None:
     assert len(backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, False, True])) == 6
     with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: 1 values; accepted: 6, one a gradient$"):
         backward(x, x, w13, w2, weights, ids, None, None, [True])
+    with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: True for b2, which is None; accepted: False$"):
+        backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, True, True])
     right = {"dout": x, "x": x, "w13": w13, "w2": w2, "topk_weights": weights, "topk_ids": ids}
     for name, wrong, words in (
         ("dout", x[:2], "dout: shape is"),
