@@ -535,12 +535,13 @@ def test_fakes_refuse_with_the_words_of_a_call(name: str, bent: dict[str, Any]) 
 
 
 def test_fakes_of_sorted_rows_refuse_with_the_words_of_a_call() -> None:
+    grouped: Any = flashfit.grouped_mlp
     plain = [CALLS["ids"][name] for name in ("x", "w13", "w2")]
     for offsets in (torch.zeros(8, dtype=torch.int32), torch.zeros(9), torch.zeros(9, 1, dtype=torch.int64)):
         with pytest.raises(flashfit.InvalidArgument) as real:
-            flashfit.grouped_mlp(*plain, offsets)
+            grouped(*plain, offsets)
         with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
-            flashfit.grouped_mlp(*map(mode.from_tensor, (*plain, offsets)))
+            grouped(*map(mode.from_tensor, (*plain, offsets)))
         said = str(fake.value).replace("torch.float32", "fp32").replace(",)", ")")
         assert said.split(";")[0] == str(real.value).split(";")[0]
 
