@@ -463,6 +463,23 @@ def test_the_operator_refuses_groups_that_would_change_nothing() -> None:
         torch.ops.flashfit.moe_route(normal(), 4, groups_kept=2)
 
 
+torch.fx.wrap("route")
+
+
+def test_symbolic_trace_is_refused_in_words_or_kept_out() -> None:
+    for call, name in (
+        (lambda x: flashfit.attention(x, x, x), "q"),
+        (lambda x: flashfit.moe_route(x, 2), "logits"),
+        (lambda x: flashfit.fused_moe(x, x, x, router_logits=x, top_k=2), "x"),
+    ):
+        with pytest.raises(flashfit.InvalidType) as caught:
+            torch.fx.symbolic_trace(call)
+        assert str(caught.value).startswith(f"{name}: a torch.fx.Proxy, which holds no numbers; accepted: an array; ")
+    logits = torch.randn(3, 8)
+    traced = torch.fx.symbolic_trace(lambda x: route(x, 2)[0])
+    assert torch.equal(traced(logits), flashfit.moe_route(logits, 2)[0])
+
+
 def test_dispatch_modes_see_the_operator() -> None:
     seen: list[str] = []
 

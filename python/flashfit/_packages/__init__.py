@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .._errors import InvalidType
@@ -23,6 +24,12 @@ _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaA
 
 def package_of(x: Any, name: str = "q") -> Package:
     """The package of x, the argument `name`."""
+    proxy = getattr(sys.modules.get("torch.fx"), "Proxy", None)
+    if proxy is not None and isinstance(x, proxy):  # it has every attribute, and so would be taken for any array
+        raise InvalidType(
+            f"{name}: a torch.fx.Proxy, which holds no numbers; accepted: an array; torch.fx.wrap() keeps "
+            "symbolic_trace out of flashfit's functions"
+        )
     for package in _PACKAGES:
         if package.owns(x):
             return package
