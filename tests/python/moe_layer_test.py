@@ -393,6 +393,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"topk_weights": np.ma.array(SMALL["topk_weights"], mask=True)[::-1]},
         "topk_weights: a masked array, whose mask would be ignored; accepted",
     ),
+    ({"experts": (2**21 - 6, 2**21)}, "experts: 2097152; accepted: 1048576 or less"),
     ({"experts": "01"}, "experts: str; accepted: a list, a NumPy array or a torch tensor of int32"),
     ({"shared": SMALL["w13"]}, "shared: ndarray of shape (6, 48, 40); accepted: (w13, w2), (w13, w2, gate), or None"),
     ({"shared": (SMALL["w13"][0], SMALL["w2"][0, :30])}, "shared_w2: shape is (30, 24); accepted: (40, 24), [hidden,"),
