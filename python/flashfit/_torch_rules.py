@@ -53,7 +53,9 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Any, *_: Any) -> Any:
-        return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
+        # In the dtypes that the forward computed in: a caller's autocast may still be on, and would cast in between.
+        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+            return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
 
 
 #: _Node.apply() without its questions about transforms of torch.func.
