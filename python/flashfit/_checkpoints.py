@@ -90,6 +90,8 @@ def _qwen3_moe(value: _Value) -> tuple[dict[str, Any], Names]:
 def _deepseek_v3(value: _Value) -> tuple[dict[str, Any], Names]:
     intermediate = _whole(value, "moe_intermediate_size", 1)
     shared_experts = _whole(value, "n_shared_experts", 0)
+    for name, only in (("scoring_func", "sigmoid"), ("topk_method", "noaux_tc")):  # Transformers' config has neither
+        _among({only: only}, name, value(name, default=only))
     options = {
         "experts": value("n_routed_experts"),
         "intermediate": intermediate,
@@ -154,12 +156,21 @@ class Checkpoint:
     def __init__(self, tensors: Any, prefix: str, config: Any, unpack: bool) -> None:
         if not isinstance(prefix, str):
             raise InvalidType(f"prefix: {shown(prefix)}; accepted: what the layer's names begin with, as a text")
-        if not callable(getattr(tensors, "keys", None)):
-            raise InvalidType(f"tensors: {full_name(tensors)}; accepted: a mapping, or an opened safetensors file")
-        self._get = getattr(tensors, "get_tensor", None) or tensors.__getitem__
         self._prefix = prefix if not prefix or prefix.endswith(".") else f"{prefix}."
-        cut = len(self._prefix)
-        self._left = {name[cut:] for name in tensors.keys() if name.startswith(self._prefix)}  # noqa: SIM118
+        #: What reads each tensor of the layer, by its whole name.
+        self._reader: dict[str, Callable[[str], Any]] = {}
+        for file in tensors if isinstance(tensors, (list, tuple)) else (tensors,):
+            if not callable(getattr(file, "keys", None)):
+                accepted = "a mapping, an opened safetensors file, or a list of these"
+                raise InvalidType(f"tensors: {full_name(file)}; accepted: {accepted}")
+            get = getattr(file, "get_tensor", None) or file.__getitem__
+            for name in file.keys():  # noqa: SIM118
+                if not isinstance(name, str) or not name.startswith(self._prefix):
+                    continue
+                if name in self._reader:
+                    raise InvalidArgument(f"tensors: {name} is in two of them; accepted: each tensor in one")
+                self._reader[name] = get
+        self._left = {name[len(self._prefix) :] for name in self._reader}
         quantized = _value(config, "quantization_config", default={})
         block = _value(quantized, "weight_block_size", default=(128, 128))
         if (
@@ -185,11 +196,17 @@ class Checkpoint:
             raise InvalidArgument(f"{self._named(name)}: dtype is {found.dtype}; accepted: {accepted}")
         return found
 
+    def _read(self, name: str) -> Any:
+        found = self._reader[self._named(name)](self._named(name))
+        if not isinstance(found, torch.Tensor):
+            raise InvalidType(f"{self._named(name)}: {full_name(found)}; accepted: a torch tensor")
+        return found
+
     def _take(self, name: str, *shape: int) -> Any:
         if name not in self._left:
             raise InvalidArgument(f"tensors: there is no {self._named(name)}; accepted: a checkpoint that has it")
         self._left.remove(name)
-        found = self._get(self._named(name))
+        found = self._read(name)
         if tuple(found.shape) != shape:
             raise InvalidArgument(f"{self._named(name)}: shape is {tuple(found.shape)}; accepted: {shape}")
         return found
@@ -202,7 +219,7 @@ class Checkpoint:
             first = names.each[0].format(0) if names.each and not self.has(first) else first
             if not self.has(first):
                 raise InvalidArgument(f"tensors: there is no {self._named(first)}; accepted: a checkpoint that has it")
-            stored = self._get(self._named(first)).dtype
+            stored = self._read(first).dtype
             if stored in _PLAIN:
                 return dtype or stored
             scaled = self.has(f"{first}_scale_inv")
@@ -224,20 +241,23 @@ class Checkpoint:
 
     def put(self, name: str, into: Any) -> None:
         """A tensor's numbers, unpacked from fp8 where they are."""
-        rows, columns = (*into.shape, 1)[:2]
         found = self._take(name, *into.shape)
-        if found.dtype in _FP8:
+        if found.dtype in _FP8 and into.dim() > 1:
             if not self._unpack:
                 raise InvalidArgument(
                     f"unpack: False, and {self._named(name)} is stored as {found.dtype}; accepted: True, which unpacks "
                     f"it to {into.dtype}"
                 )
+            *experts, rows, columns = into.shape
             high, wide = self._block
-            blocks = (-(-rows // high), -(-columns // wide))
+            blocks = (*experts, -(-rows // high), -(-columns // wide))
             scales = self._take_of((*_PLAIN, *_E8M0), f"{name}_scale_inv", *blocks).float()
-            each = scales.repeat_interleave(high, 0)[:rows].repeat_interleave(wide, 1)[:, :columns]
-            found = found.to(each.device).float() * each
-        elif found.dtype not in _PLAIN:
+            # An expert at a time: unpacked numbers take four bytes each, and so do their scales.
+            for mine, packed, scale in zip(into, found, scales) if experts else [(into, found, scales)]:
+                each = scale.repeat_interleave(high, 0)[:rows].repeat_interleave(wide, 1)[:, :columns]
+                mine.copy_(packed.to(each.device).float() * each)
+            return
+        if found.dtype not in _PLAIN:
             raise InvalidArgument(f"{self._named(name)}: dtype is {found.dtype}; accepted: torch.bfloat16, "
                                   "torch.float16, torch.float32, torch.float8_e4m3fn")  # fmt: skip
         into.copy_(found)

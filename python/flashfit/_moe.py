@@ -225,7 +225,7 @@ def _check_range(numbers: Numbers, w13: Memory | None) -> None:
 
 
 #: What the C API calls otherwise than fused_moe() does.
-_SAID = {"expert_map": "experts"}
+_SAID = {"expert_map": "experts", "experts_high": "experts"}
 #: The dtype that the C API takes of what is copied where it has another, and all that a call takes.
 _COPIED = {
     **dict.fromkeys(("topk_ids", "offsets", "experts"), ("int32", "int32 or int64")),

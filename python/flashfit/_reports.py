@@ -14,7 +14,7 @@ from ._moe import KEEPING, Swiglu, activation_of, layout_of
 from ._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, Asked, numbers_of
 from ._options import flags_of as causal_flag
 from ._route import flags_of
-from ._tensors import truth_of
+from ._tensors import shown, truth_of
 
 
 def _document(call: Callable[[Any], int]) -> Any:
@@ -30,9 +30,9 @@ def _document(call: Callable[[Any], int]) -> Any:
 
 def _size(name: str, value: Any, bits: int = 64) -> int:
     try:
-        size = operator.index(value)
+        size = operator.index(value if not isinstance(value, bool) else None)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidType(f"{name}: {value!r}; accepted: an integer") from None
+        raise InvalidType(f"{name}: {shown(value)}; accepted: an integer") from None
     if not -(2 ** (bits - 1)) <= size < 2 ** (bits - 1):
         raise InvalidArgument(f"{name}: {size}; accepted: {bits} bits")
     return size

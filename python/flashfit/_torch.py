@@ -73,9 +73,11 @@ def _is_plain_but_for_gradients(q: Any, k: Any, v: Any, cu_q: Any, cu_k: Any, as
 
 
 def _resolved(router_bias: Any) -> Any:
-    """A router's bias, whose memory has the values: the checks of the other tensors do not look at it."""
-    negated = isinstance(router_bias, torch.Tensor) and router_bias.is_neg()
-    return router_bias.resolve_neg() if negated else router_bias
+    """A router's bias, whose memory has the values: the checks of the other tensors do not look at it. Without
+    gradients, too: models keep it as a parameter, but it only chooses."""
+    if not isinstance(router_bias, torch.Tensor):
+        return router_bias
+    return router_bias.detach().resolve_neg()
 
 
 def _refuse_gradients(given: dict[str, Any]) -> None:
@@ -230,9 +232,9 @@ def moe_route(
 
 def moe(x: Any, w13: Any, w2: Any, asked: AskedLayer, out: Any, workspace: Any) -> Any:
     """flashfit.fused_moe() and flashfit.grouped_mlp()."""
-    if isinstance(asked.router_bias, torch.Tensor):  # models keep it as a parameter, but it only chooses
-        bias = asked.router_bias.detach()
-        asked = asked._replace(router_bias=bias if is_compiling() else _resolved(bias))
+    if isinstance(asked.router_bias, torch.Tensor):
+        bias = asked.router_bias
+        asked = asked._replace(router_bias=bias.detach() if is_compiling() else _resolved(bias))
     if not is_compiling():
         given = [x, w13, w2, out, asked.router_logits, asked.topk_weights, asked.topk_ids, asked.b13, asked.b2]
         given += shared_of(asked.shared)

@@ -172,6 +172,25 @@ def fake(
     return out, q.new_empty(lse_shape(q.shape, heads_are_first(layout)), dtype=torch.float32)
 
 
+def check_router(name: str, logits: Any, top_k: int, groups: tuple[int, int], router_bias: Any) -> None:
+    """Refuses logits, the argument `name`, of experts that such a router does not choose from, and another bias."""
+    experts, (count, kept) = logits.shape[1], groups
+    for fits in (experts >= 1, experts <= MOST_EXPERTS):
+        _require(fits, _shape_words(name, logits, f"1 to {MOST_EXPERTS} experts"))
+    if not 1 <= top_k <= MOST_CHOSEN:
+        raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {MOST_CHOSEN}")
+    _require(top_k <= experts, lambda: f"top_k: {top_k}; accepted: 1 to {experts}")
+    if count:
+        _require(experts % count == 0, lambda: f"groups: {count}; accepted: a divisor of {experts}, the experts")
+        most = experts // count * kept
+        _require(
+            top_k <= most, lambda: f"top_k: {top_k}; accepted: 1 to {most}, the experts of the groups that are kept"
+        )
+    if router_bias is not None:
+        accepted = f"({experts},), a number for each expert"
+        _require(router_bias.shape[0] == experts, _shape_words("router_bias", router_bias, accepted))
+
+
 def fake_route(
     logits: Any,
     top_k: int,
@@ -185,26 +204,23 @@ def fake_route(
 ) -> tuple[Any, Any]:
     """(weights, ids) of the shapes, dtypes and devices that a call gives."""
     flags_of(router, renormalize, router_bias, groups)
-    groups_of(groups)
     scale_of(scale)
-    if router_bias is not None and router_bias.dtype != torch.float32:
-        raise InvalidArgument(f"router_bias: dtype is {router_bias.dtype}; accepted: {torch.float32}")
     if logits.dim() != 2:
         raise InvalidArgument(f"logits: {logits.dim()} dimensions; accepted: 2, [tokens, experts]")
     if logits.dtype not in (*_HALVES, torch.float32):
         raise InvalidArgument(
             f"logits: dtype is {logits.dtype}; accepted: torch.float16, torch.bfloat16, torch.float32"
         )
-    tokens, experts = logits.shape
-
-    def wrong_experts() -> str:
-        return f"logits: shape is {tuple(logits.shape)}; accepted: 1 to {MOST_EXPERTS} experts"
-
-    _require(experts >= 1, wrong_experts)
-    _require(experts <= MOST_EXPERTS, wrong_experts)
-    if not 1 <= top_k <= MOST_CHOSEN:
-        raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {MOST_CHOSEN}")
-    _require(experts >= top_k, lambda: f"top_k: {top_k}; accepted: 1 to {experts}")
+    if router_bias is not None:
+        if router_bias.dim() != 1:
+            raise InvalidArgument(f"router_bias: {router_bias.dim()} dimensions; accepted: 1, [experts]")
+        if router_bias.device != logits.device:
+            accepted = f"{logits.device}, where logits is"
+            raise InvalidArgument(f"router_bias: device is {router_bias.device}; accepted: {accepted}")
+        if router_bias.dtype != torch.float32:
+            raise InvalidArgument(f"router_bias: dtype is {router_bias.dtype}; accepted: {torch.float32}")
+    check_router("logits", logits, top_k, groups_of(groups), router_bias)
+    tokens = logits.shape[0]
     results = []
     for name, x, dtype in (("weights", weights, torch.float32), ("ids", ids, torch.int32)):
         if x is None:

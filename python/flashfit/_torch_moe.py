@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 
 from ._binding import binding, failure
-from ._errors import InvalidArgument
+from ._errors import FlashfitError, InvalidArgument
 from ._frames import MOE_GRADIENTS
 from ._gradients import experts_over_wgmma
 from ._moe import (
@@ -25,10 +26,10 @@ from ._moe import (
     shared_of,
 )
 from ._packages import TORCH
-from ._route import MOST_CHOSEN
+from ._route import MOST_CHOSEN, MOST_EXPERTS
 from ._tensors import shown, whole_numbers_list
 from ._torch_calls import check_tensors
-from ._torch_fakes import _HALVES, _require, _shape_words
+from ._torch_fakes import _HALVES, _require, _shape_words, check_router
 from ._torch_moe_gradients import experts_gradients
 from ._torch_operators import Gradients, Operator
 from ._torch_rules import NO_KEEPING, NO_OUT, NO_SECOND
@@ -125,7 +126,7 @@ def _asked(
 def _ids_of_rows(offsets: Any, rows: int) -> Any:
     """Each row's expert, int32 [rows, 1]; -1 of rows of none. Nothing waits for the GPU."""
     at = torch.arange(rows, device=offsets.device)
-    ids = torch.searchsorted(offsets.to(torch.int64), at, right=True) - 1
+    ids = torch.searchsorted(offsets.to(torch.int64).contiguous(), at, right=True) - 1
     return torch.where(at < offsets[-1], ids, -1).to(torch.int32)[:, None]
 
 
@@ -137,21 +138,37 @@ def _mapped(ids: Any, places: Any) -> Any:
 
 def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any, z: Any = None) -> Any:
     """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
-    before it is added."""
-    first, second, gate = shared_of(asked.shared)
-    found = compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z)
+    before it is added. It comes first, for it may be refused, and then out has not been written."""
+    alone = _shared_alone(x, asked)
+    return compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z).add_(alone)
+
+
+def _shared_alone(x: Any, asked: Asked) -> Any:
+    """The shared expert's result."""
+    given = dict(zip(OPTIONS[-3:], shared_of(asked.shared)))
+    check_tensors({"x": x, **{name: each for name, each in given.items() if each is not None}}, {})
+    first, second, gate = given.values()
+    if x.dim() != 2:
+        raise InvalidArgument(f"x: {x.dim()} dimensions; accepted: 2, [tokens, hidden]")
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
+        if gate.shape != x.shape[1:] or gate.dtype != x.dtype or gate.device != x.device:
+            found = f"shape is {tuple(gate.shape)}, dtype is {gate.dtype}, device is {gate.device}"
+            accepted = f"{tuple(x.shape[1:])}, [hidden], {x.dtype} and {x.device}, as x"
+            raise InvalidArgument(f"shared_gate: {found}; accepted: {accepted}")
         weights = torch.sigmoid(x.float() @ gate.float())[:, None]
-    alone = Asked(
+    routed = Asked(
         topk_ids=torch.zeros(rows, dtype=torch.int32, device=x.device),
         topk_weights=weights,
         activation=asked.activation,
         gate_up=asked.gate_up,
         transposed=asked.transposed,
     )
-    return found.add_(compute_moe(x, first[None], second[None], alone))
+    try:
+        return compute_moe(x, first[None], second[None], routed)
+    except FlashfitError as error:  # which knows no other weights
+        raise type(error)(re.sub(r"^(w13|w2):", r"shared_\1:", str(error))) from None
 
 
 @lru_cache(maxsize=64, typed=True)
@@ -207,58 +224,94 @@ def fake_moe(x: Any, w13: Any, w2: Any, asked: Asked, out: Any = None, z: Any = 
     return torch.empty_like(x) if out is None else out
 
 
+#: Of a call's tensors, in the order in which the C API looks at them: their dimensions, and the dtypes that they may
+#: have, None for x's.
+_INTS, _FLOATS = (torch.int32, torch.int64), (*_HALVES, torch.float32)
+_READ: dict[str, tuple[str, tuple[Any, ...] | None]] = {
+    "x": ("[tokens, hidden]", None),
+    "w13": ("[experts, outputs, hidden]", None),
+    "w2": ("[experts, hidden, intermediate]", None),
+    "out": ("[tokens, hidden]", None),
+    "topk_ids": ("[tokens, top_k]", _INTS),
+    "topk_weights": ("[tokens, top_k]", _FLOATS),
+    "router_logits": ("[tokens, experts]", _FLOATS),
+    "offsets": ("[experts + 1]", _INTS),
+    "b13": ("[experts, outputs]", None),
+    "b2": ("[experts, hidden]", None),
+    "router_bias": ("[experts]", (torch.float32,)),
+    "experts": ("[experts]", _INTS),
+    "shared_w13": ("[outputs, hidden]", None),
+    "shared_w2": ("[hidden, intermediate]", None),
+    "shared_gate": ("[hidden]", None),
+    "z": ("[choices + experts, outputs]", None),
+}
+
+
 def _check_call(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> None:
-    """Refuses what a call refuses without a look at memory."""
-    numbers_of(asked)
-    for name, each, ndim, layout in (
-        ("x", x, 2, "[tokens, hidden]"),
-        ("w13", w13, 3, "[experts, outputs, hidden]"),
-        ("w2", w2, 3, "[experts, hidden, intermediate]"),
-    ):
-        if each.dim() != ndim:
-            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {ndim}, {layout}")
+    """Refuses what a call refuses without a look at memory, and at strides, which guards would fix."""
+    numbers = numbers_of(asked)
+    given = {**asked._asdict(), **dict(zip(OPTIONS[-3:], shared_of(asked.shared))), "x": x, "w13": w13, "w2": w2}
+    given.update(out=out, z=z)
+    tensors = {name: given[name] for name in _READ if isinstance(given[name], torch.Tensor)}
+    for name, each in tensors.items():
+        layout = _READ[name][0]
+        if each.dim() != layout.count(",") + 1:
+            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {layout.count(',') + 1}, {layout}")
+        if each.device != x.device:
+            raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
     on_cpu = x.device.type in ("cpu", "meta")
     if x.dtype not in _HALVES and not (on_cpu and x.dtype == torch.float32):
         raise InvalidArgument(
             f"x: dtype is {x.dtype} on {x.device}; "
             "accepted: torch.float16, torch.bfloat16, on the CPU also torch.float32"
         )
-    shared = shared_of(asked.shared)
-    alike = {"w13": w13, "w2": w2, "out": out, "b13": asked.b13, "b2": asked.b2}
-    alike.update(zip(("shared_w13", "shared_w2", "shared_gate"), shared))
-    for name, each in alike.items():
-        if each is not None and each.dtype != x.dtype:
-            raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {x.dtype}, as x")
-    others = {name: getattr(asked, name) for name in OPTIONS[:4]}
-    others["z"] = z
-    if isinstance(asked.router_bias, torch.Tensor):
-        others["router_bias"] = asked.router_bias
-    for name, each in (*alike.items(), *others.items()):
-        if each is not None and each.device != x.device:
-            raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
-    tokens, hidden = x.shape
-    experts = w13.shape[0]
-    inner = w2.shape[1] if asked.transposed else w2.shape[2]
-    outputs = inner * (2 if has_gate(asked.activation) else 1)
+    for name, each in tensors.items():
+        dtypes = _READ[name][1]
+        if each.dtype not in (dtypes or (x.dtype,)):
+            accepted = ", ".join(map(str, dtypes)) if dtypes else f"{x.dtype}, as x"
+            raise InvalidArgument(f"{name}: dtype is {each.dtype}; accepted: {accepted}")
+    _check_shapes(tensors, asked, numbers)
 
-    def expect(name: str, each: Any, *shape: Any) -> None:
-        for mine, other in zip(each.shape, shape):
-            _require(mine == other, _shape_words(name, each, str(tuple(shape))))
 
+def _check_shapes(tensors: dict[str, Any], asked: Asked, numbers: Numbers) -> None:
+    def expect(name: str, *shape: Any) -> None:
+        if name in tensors:
+            for mine, other in zip(tensors[name].shape, shape):
+                _require(mine == other, _shape_words(name, tensors[name], str(tuple(shape))))
+
+    x, w13 = tensors["x"], tensors["w13"]
     turn = slice(None, None, -1 if asked.transposed else 1)
-    expect("w2", w2, experts, *(hidden, inner)[turn])
-    expect("w13", w13, experts, *(outputs, hidden)[turn])
-    if asked.router_logits is not None:
-        expect("router_logits", asked.router_logits, tokens)
-    if asked.topk_ids is not None:
-        if asked.topk_ids.dim() != 2:
-            raise InvalidArgument(f"topk_ids: {asked.topk_ids.dim()} dimensions; accepted: 2, [tokens, top_k]")
-        chosen = asked.topk_ids.shape[1]
-        _require(chosen <= MOST_CHOSEN, _shape_words("topk_ids", asked.topk_ids, f"top_k from 1 to {MOST_CHOSEN}"))
-        expect("topk_ids", asked.topk_ids, tokens)
-        expect("topk_weights", asked.topk_weights, tokens, chosen)
-    if out is not None:
-        expect("out", out, tokens, hidden)
+    gates = 2 if has_gate(asked.activation) else 1
+    (tokens, hidden), owned = x.shape, w13.shape[0]
+    for fits in (owned >= 1, owned <= MOST_EXPERTS):
+        _require(fits, _shape_words("w13", w13, f"1 to {MOST_EXPERTS} experts"))
+    for first, second, experts in (("w13", "w2", (owned,)), ("shared_w13", "shared_w2", ())):
+        if first in tensors:
+            inner = tensors[second].shape[len(experts) :][turn][1]
+            expect(second, *experts, *(hidden, inner)[turn])
+            expect(first, *experts, *(gates * inner, hidden)[turn])
+    expect("out", tokens, hidden)
+    expect("b13", owned, w13.shape[1:][turn][0])
+    expect("b2", owned, hidden)
+    expect("offsets", owned + 1)
+    expect("shared_gate", hidden)
+    low, high = numbers.low, numbers.high
+    if isinstance(asked.experts, tuple):
+        _require(high - low == owned, lambda: f"experts: ({low}, {high}); accepted: a range of {owned} experts")
+    if "topk_ids" in tensors:
+        chosen = tensors["topk_ids"].shape[1]
+        for fits in (chosen >= 1, chosen <= MOST_CHOSEN):
+            _require(fits, _shape_words("topk_ids", tensors["topk_ids"], f"top_k from 1 to {MOST_CHOSEN}"))
+        expect("topk_ids", tokens)
+        expect("topk_weights", tokens, chosen)
+    if "router_logits" in tensors:
+        expect("router_logits", tokens, *(tensors["experts"].shape if "experts" in tensors else ()))
+        logits, bias = tensors["router_logits"], tensors.get("router_bias")
+        if "experts" not in tensors:
+            fits = logits.shape[1] >= high if high else logits.shape[1] == owned
+            accepted = f"{high} experts or more" if high else f"{owned} experts, as many as w13 has"
+            _require(fits, _shape_words("router_logits", logits, accepted))
+        check_router("router_logits", logits, numbers.top_k, (numbers.groups, numbers.groups_kept), bias)
 
 
 def _allocating(run: Any) -> Any:
@@ -377,7 +430,8 @@ def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
     if first is not None:
         shares = torch.ones((x.shape[0], 1), dtype=torch.float32, device=x.device)
         if gate is not None:
-            shares = torch.sigmoid(x.float() @ gate.float())[:, None]
+            opening = (x.float() @ gate.float())[:, None]
+            shares = torch.sigmoid(opening)
         none = torch.zeros(shares.shape, dtype=torch.int32, device=x.device)
         shared = {**layout, "weight_on": "output"}
         of_gate = gate is not None and (wanted["shared_gate"] or wanted["x"])
@@ -386,7 +440,7 @@ def _backward(ctx: Any, needs: tuple[bool, ...], dout: Any) -> tuple[Any, ...]:
         more, dfirst, dsecond, _, _, dshares = torch.ops.flashfit.fused_moe_backward(*given, **shared)
         found["shared_w13"], found["shared_w2"] = dfirst.squeeze(0), dsecond.squeeze(0)
         if gate is not None and of_gate:
-            slope = dshares * shares * (1 - shares)
+            slope = dshares * shares * torch.sigmoid(-opening)  # 1 - shares has no digits where shares are near 1
             found["shared_gate"] = (slope * x.float()).sum(dim=0).to(gate.dtype)
             more = more + (slope * gate.float()).to(more.dtype) if wanted["x"] else more
         found["x"] = dx + more if wanted["x"] else dx
@@ -424,6 +478,9 @@ def _gradients(run: Any) -> Any:
         asked = _asked((None, topk_weights, topk_ids, None, b13, b2), **numbers)
         if len(wanted) != len(MOE_GRADIENTS):
             raise InvalidArgument(f"wanted: {len(wanted)} values; accepted: {len(MOE_GRADIENTS)}, one a gradient")
+        for name, each, asks in zip(("b13", "b2"), (b13, b2), wanted[3:5]):
+            if asks and each is None:
+                raise InvalidArgument(f"wanted: True for {name}, which is None; accepted: False")
         _check_call(x, w13, w2, asked, None, z)
         if dout.dim() != 2 or dout.dtype != x.dtype or dout.device != x.device:
             given = f"{dout.dim()} dimensions of {dout.dtype} on {dout.device}"

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ._binding import UNREADABLE, binding, failure
+from ._errors import InvalidArgument
 from ._packages import TORCH
 from ._route import check_sizes, chosen_of, flags_of, groups_of, route_with_care, scale_of
 from ._torch_calls import check_queue, check_tensors, is_for_the_cpu, queue_of
@@ -31,6 +32,8 @@ def compute_route(
     """The call on the current stream, unaware of modes and transforms: plain eager code and the operators' kernels come
     here."""
     flags, chosen = flags_of(router, renormalize), chosen_of(top_k)
+    if isinstance(router_bias, torch.Tensor):
+        router_bias = router_bias.detach()  # it only chooses
     more = (router_bias, groups, scale)
     status = UNREADABLE
     # What has options goes the careful way: it is the CPU's alone.
@@ -58,6 +61,13 @@ def compute_route(
     return new_weights.copy_(found[0]), new_ids.copy_(found[1])
 
 
+def _pair(groups: int, groups_kept: int) -> tuple[int, int] | None:
+    """The operators' groups as moe_route() has them."""
+    if groups_kept and not groups:
+        raise InvalidArgument(f"groups_kept: {groups_kept} without groups; accepted: 0")
+    return (groups, groups_kept) if groups else None
+
+
 def _allocating(run: Any) -> Any:
     """An operator's kernel over compute_route() or fake_route()."""
 
@@ -71,7 +81,7 @@ def _allocating(run: Any) -> Any:
         groups_kept: int = 0,
         scale: float = 1.0,
     ) -> tuple[Any, Any]:
-        more = (router_bias, (groups, groups_kept) if groups else None, scale)
+        more = (router_bias, _pair(groups, groups_kept), scale)
         found: tuple[Any, Any] = run(logits, top_k, router, renormalize, None, None, *more)
         return found
 
@@ -91,7 +101,7 @@ def _writing(run: Any) -> Any:
         groups_kept: int = 0,
         scale: float = 1.0,
     ) -> None:
-        more = (router_bias, (groups, groups_kept) if groups else None, scale)
+        more = (router_bias, _pair(groups, groups_kept), scale)
         run(logits, top_k, router, renormalize, weights, ids, *more)
 
     return kernel

@@ -53,7 +53,9 @@ class _Node(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, grad: Any, *_: Any) -> Any:
-        return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
+        # In the dtypes that the forward computed in: a caller's autocast may still be on, and would cast in between.
+        with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+            return None, None, None, *ctx.gradients.backward(ctx, ctx.needs_input_grad[3:], grad)
 
 
 #: _Node.apply() without its questions about transforms of torch.func.
@@ -148,7 +150,8 @@ def autocast(op: Any, operator: Operator, device: str) -> Any:
 
 
 def batch(op: Any, operator: Operator) -> Any:
-    """The vmap rule: a mapped dimension joins the inputs' first; where there are other tensors, each is a call."""
+    """The vmap rule: a mapped dimension joins the inputs' first; where there are options, or what else is given is
+    mapped (a router's bias), each is a call."""
     inputs, tensors = len(operator.inputs), len(operator.tensors)
 
     def fold(x: Any, dim: int | None, count: int) -> Any:
@@ -162,7 +165,7 @@ def batch(op: Any, operator: Operator) -> Any:
         count, mapped = info.batch_size, list(zip(given, in_dims))
         if not count:  # as PyTorch's own attention: results have no shapes to take from calls that are not made
             raise InvalidArgument("vmap: the mapped dimension has size 0; accepted: 1 or more")
-        if all(x is None for x in given[inputs:tensors]):
+        if all(x is None for x in given[inputs:tensors]) and all(dim is None for dim in in_dims[inputs:]):
             found = op(*(fold(x, dim, count) for x, dim in mapped[:inputs]), *given[inputs:], **options)
             if isinstance(found, tuple):
                 return tuple(unfold(x, count) for x in found), (0,) * len(found)

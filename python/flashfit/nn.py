@@ -37,6 +37,11 @@ def _size(name: str, value: Any, least: int = 1) -> int:
     return size
 
 
+def _check_dtype(name: str, dtype: Any) -> None:
+    if dtype is not None and dtype not in _DTYPES:
+        raise InvalidType(f"{name}: {shown(dtype)}; accepted: torch.float16, torch.bfloat16, torch.float32")
+
+
 class MoeLayer(torch.nn.Module):  # type: ignore[misc]
     """A router, its experts and perhaps a shared one: flashfit.fused_moe of x and its own parameters.
 
@@ -90,9 +95,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
             raise InvalidArgument(f"top_k: {top_k}; accepted: 1 to {experts}, the number of experts")
         for name, given in (("gate_bias", gate_bias), ("router_bias", router_bias), ("biases", biases)):
             truth_of(name, given)
-        for name, kind in (("dtype", dtype), ("gate_dtype", gate_dtype)):
-            if kind is not None and kind not in _DTYPES:
-                raise InvalidType(f"{name}: {shown(kind)}; accepted: torch.float16, torch.bfloat16, torch.float32")
+        _check_dtype("dtype", dtype)
+        _check_dtype("gate_dtype", gate_dtype)
         self.hidden, self.intermediate, self.experts, self.top_k = hidden, intermediate, experts, top_k
         self._options: dict[str, Any] = {
             "top_k": top_k,
@@ -154,7 +158,8 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
 
         config: what config.json holds, or Transformers' object of it; its model_type is "mixtral", "qwen3_moe",
             "deepseek_v3" or "gpt_oss".
-        tensors: tensors by name: a mapping, or an opened safetensors file, which reads each when it is asked for it.
+        tensors: tensors by name: a mapping, or an opened safetensors file, which reads each when it is asked for it; or
+            a list of these, as of a checkpoint in several files, whose layers often lie in two of them.
         prefix: what the layer's names begin with, such as "model.layers.3.mlp".
         unpack: experts in fp8 (with weight_scale_inv) or mxfp4 (blocks and scales) are unpacked to dtype. Without it
             they are refused, in one line that says how many bytes that takes.
@@ -165,6 +170,7 @@ class MoeLayer(torch.nn.Module):  # type: ignore[misc]
         would ignore is one.
         """
         truth_of("unpack", unpack)
+        _check_dtype("dtype", dtype)
         options, names = written_as(config)
         checkpoint = Checkpoint(tensors, prefix, config, unpack)
         kind = checkpoint.dtype_of_experts(names, options, dtype)

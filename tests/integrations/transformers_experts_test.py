@@ -68,6 +68,16 @@ def experts_of(model: Any) -> Any:
     return next(m for m in model.modules() if type(m).__name__.endswith("Experts"))
 
 
+def test_autocast_leaves_the_dtype_of_the_result() -> None:
+    mine, own = (experts_of(model) for model in pair_of("Mixtral", torch.float32))
+    x, weights, ids = torch.randn(5, mine.hidden_dim), torch.rand(5, 2), torch.randint(0, mine.num_experts, (5, 2))
+    with torch.autocast("cpu", torch.bfloat16):
+        ours, theirs = mine(x, ids, weights), own(x, ids, weights)
+    assert "took" in fit.log()[0]
+    assert ours.dtype == theirs.dtype == torch.float32
+    torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=2e-2 * float(theirs.detach().abs().max()))
+
+
 def test_a_training_step_on_a_gpu_is_taken_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """By tensors that claim to be on a GPU, as no machine of these tests has one: who is asked, not what is computed,
     for a PyTorch without CUDA makes no node of autograd's graph for them."""

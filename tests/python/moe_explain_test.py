@@ -47,6 +47,8 @@ def test_explain_says_which_argument_is_wrong() -> None:
         ({"top_k": 17}, ValueError, "top_k: 17; accepted: 1 to 16"),
         ({"tokens": 2**31}, ValueError, f"tokens: {2**31}; accepted: 0 to 536870911"),
         ({"tokens": 1.5}, TypeError, "tokens: 1.5; accepted: an integer"),
+        ({"tokens": True}, TypeError, "tokens: True; accepted: an integer"),
+        ({"top_k": [1] * 99}, TypeError, f"top_k: [{'1, ' * 18}1,...; accepted: an integer"),
         ({"hidden": 0}, ValueError, "hidden: 0; accepted: 1 to 1048576"),
         ({"intermediate": None}, TypeError, "intermediate: None; accepted: an integer"),
         ({"activation": "gelu"}, ValueError, "activation: 'gelu'; accepted: "),

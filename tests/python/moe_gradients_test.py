@@ -598,6 +598,28 @@ def test_autocast_has_gradients_in_the_dtype_of_each_tensor(as_on_a_gpu: str) ->
         assert torch.equal(call[name].grad, mine.float())
 
 
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("forward", [False, True])
+def test_a_backward_within_autocast_is_that_outside(
+    as_on_a_gpu: str, own: bool, forward: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_torch_moe, "has_own_gradients", lambda _: own)
+    call, names = calls()["a shared expert"]
+    call = {**call, "b2": normal(8, 64, seed=4)}
+    if as_on_a_gpu == "grouped" and not forward:
+        call = {name: x.bfloat16() if x.dtype == torch.float32 else x for name, x in call.items()}
+
+    def gradients(within: bool) -> tuple[Any, ...]:
+        given = {name: x.clone().requires_grad_() if name in (*names, "b2") else x for name, x in call.items()}
+        with torch.autocast("cpu", torch.bfloat16, enabled=forward):
+            loss = with_shared(**given).float().square().sum()
+        with torch.autocast("cpu", torch.bfloat16, enabled=within):
+            found: tuple[Any, ...] = torch.autograd.grad(loss, [given[name] for name in (*names, "b2")])
+        return found
+
+    assert all(map(torch.equal, gradients(True), gradients(False)))
+
+
 def test_which_gpus_have_products_over_wgmma() -> None:
     assert experts_over_wgmma((9, 0))
     assert not experts_over_wgmma((10, 0))

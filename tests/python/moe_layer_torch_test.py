@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import flashfit
@@ -163,6 +164,28 @@ def test_what_a_gpu_does_by_several_calls_gives_the_same() -> None:
         asked = Asked(**{key: x for key, x in mine.items() if key not in ("x", "w13", "w2")})
         found = with_shared(call["x"], call["w13"], call["w2"], asked, None, None)
         torch.testing.assert_close(found, flashfit.fused_moe(**mine), rtol=1e-5, atol=1e-5)
+
+
+def test_what_a_gpu_does_by_several_calls_writes_nothing_where_one_is_refused() -> None:
+    from flashfit import _torch_moe
+    from flashfit._moe import Asked
+
+    call = CALLS["shared"]
+    first, second, gate = call["shared"]
+    for shared, words in (
+        ((first[:90], second), "shared_w13: shape is "),
+        ((first, torch.stack((second, second), dim=-1)[..., 0]), "shared_w2: strides are "),
+        ((first.half(), second), "shared_w13: dtype is "),
+        ((first, second, gate[1:]), "shared_gate: shape is "),
+        ((first, second, gate.half()), "shared_gate: shape is (64,), dtype is torch.float16"),
+        ((first.numpy(), second), "shared_w13: numpy.ndarray; accepted: a torch tensor, as x"),
+    ):
+        given = {**call, "shared": shared, "out": torch.full((50, 64), 7.0)}
+        asked = Asked(**{key: x for key, x in given.items() if key not in ("x", "w13", "w2", "out")})
+        with pytest.raises((flashfit.InvalidArgument, flashfit.InvalidType)) as caught:
+            _torch_moe._with_shared(call["x"], call["w13"], call["w2"], asked, given["out"], None)
+        assert str(caught.value).startswith(words)
+        assert (given["out"] == 7).all()
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -327,6 +350,31 @@ def test_gradients_of_a_shared_expert_and_its_gate() -> None:
     expect_gradients(gradients_of(ours, given, dout, names), gradients_of(plain, given, dout, names), exact)
 
 
+def test_gradients_of_a_gate_that_is_nearly_open() -> None:
+    """1 - sigmoid has no digits there."""
+    call = {name: x[:20] if name in ("x", "topk_ids", "topk_weights") else x for name, x in CALLS["ids"].items()}
+    first, second, gate = CALLS["shared"]["shared"]
+    gate = gate / gate.norm() * 2
+    x = call["x"] - (call["x"] @ gate)[:, None] / 4 * gate + 13 / 4 * gate  # whose gate is at 13
+    found, exact = gate.clone().requires_grad_(), gate.double().requires_grad_()
+    flashfit.fused_moe(**{**call, "x": x}, shared=(first, second, found)).sum().backward()
+    x, first, second = x.double(), first.double(), second.double()
+    g, u = (x @ first.T).chunk(2, dim=1)
+    (torch.sigmoid(x @ exact)[:, None] * ((F.silu(g) * u) @ second.T)).sum().backward()
+    torch.testing.assert_close(found.grad.double(), exact.grad, rtol=1e-4, atol=1e-4 * float(exact.grad.abs().max()))
+
+
+def test_offsets_of_any_strides_have_gradients_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    x, offsets = CALLS["ids"]["x"].clone().requires_grad_(), GROUPS["offsets"].long()
+    plain = (x, CALLS["ids"]["w13"], CALLS["ids"]["w2"])
+    found = [
+        torch.autograd.grad(flashfit.grouped_mlp(*plain, each).sum(), x)[0]
+        for each in (offsets, torch.stack((offsets, offsets), dim=1)[:, 0])
+    ]
+    assert same(*found)
+    assert not recwarn.list
+
+
 def test_gradients_of_a_part_a_map_and_groups() -> None:
     call = CALLS["ids"]
     dout = torch.randn(50, 64, generator=torch.Generator().manual_seed(8))
@@ -442,14 +490,73 @@ def test_a_second_derivative_by_logits_is_refused_by_the_layer_s_name_of_them() 
         torch.autograd.grad(out.sum(), logits, create_graph=True)
 
 
-def test_fakes_refuse_with_the_words_of_a_call() -> None:
-    call = CALLS["ids"]
-    for bent in ({"w2": call["w2"][:, :60]}, {"w13": call["w13"][:, :90]}, {"x": call["x"].half()}):
+def misfits() -> list[tuple[str, dict[str, Any]]]:
+    """Calls by name, and what of them to replace."""
+    ids, logits, shared = CALLS["ids"], CALLS["logits"]["router_logits"], CALLS["shared"]["shared"]
+    weights, numbers, experts = ids["topk_weights"], ids["topk_ids"], torch.arange(8)
+    return [
+        ("ids", {"w2": ids["w2"][:, :60]}),
+        ("ids", {"w13": ids["w13"][:, :90]}),
+        ("ids", {"x": ids["x"].half()}),
+        ("ids", {"w13": ids["w13"][:0], "w2": ids["w2"][:0]}),
+        ("ids", {"topk_ids": numbers.float()}),
+        ("ids", {"topk_ids": numbers[:, 0]}),
+        ("ids", {"topk_ids": numbers[:, :0], "topk_weights": weights[:, :0]}),
+        ("ids", {"topk_weights": weights.double()}),
+        ("ids", {"experts": experts.float()}),
+        ("ids", {"experts": experts[None]}),
+        ("ids", {"experts": (0, 7)}),
+        ("biases", {"b13": CALLS["biases"]["b13"][:, :95]}),
+        ("biases", {"b2": CALLS["biases"]["b2"][0]}),
+        ("biases", {"b2": CALLS["biases"]["b2"][:7]}),
+        ("logits", {"router_logits": logits.double()}),
+        ("logits", {"router_logits": logits[:, :7]}),
+        ("logits", {"router_logits": logits[:, :7], "experts": (0, 8)}),
+        ("logits", {"router_logits": logits[:, :7], "experts": experts}),
+        ("logits", {"top_k": 9}),
+        ("sigmoid", {"groups": (3, 1)}),
+        ("sigmoid", {"groups": (8, 1)}),
+        ("sigmoid", {"router_bias": torch.zeros(7)}),
+        ("sigmoid", {"router_bias": torch.zeros(8).half()}),
+        ("shared", {"shared": (shared[0][:90], *shared[1:])}),
+        ("shared", {"shared": (*shared[:2], torch.zeros(63))}),
+    ]
+
+
+@pytest.mark.parametrize(("name", "bent"), misfits())
+def test_fakes_refuse_with_the_words_of_a_call(name: str, bent: dict[str, Any]) -> None:
+    call = {**CALLS[name], **bent}
+    with pytest.raises(flashfit.InvalidArgument) as real:
+        flashfit.fused_moe(**call)
+    with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
+        flashfit.fused_moe(**torch.utils._pytree.tree_map_only(torch.Tensor, mode.from_tensor, call))
+    said = re.sub(r"torch\.float(\d+)", r"fp\1", str(fake.value)).replace(",)", ")")
+    assert said.split(";")[0] == str(real.value).split(";")[0]
+
+
+def test_fakes_of_sorted_rows_refuse_with_the_words_of_a_call() -> None:
+    grouped: Any = flashfit.grouped_mlp
+    plain = [CALLS["ids"][name] for name in ("x", "w13", "w2")]
+    for offsets in (torch.zeros(8, dtype=torch.int32), torch.zeros(9), torch.zeros(9, 1, dtype=torch.int64)):
         with pytest.raises(flashfit.InvalidArgument) as real:
-            flashfit.fused_moe(**{**call, **bent})
+            grouped(*plain, offsets)
         with FakeTensorMode() as mode, pytest.raises(flashfit.InvalidArgument) as fake:
-            flashfit.fused_moe(**{key: mode.from_tensor(x) for key, x in {**call, **bent}.items()})
-        assert str(fake.value).split(";")[0].replace("torch.float32", "fp32") == str(real.value).split(";")[0]
+            grouped(*map(mode.from_tensor, (*plain, offsets)))
+        said = str(fake.value).replace("torch.float32", "fp32").replace(",)", ")")
+        assert said.split(";")[0] == str(real.value).split(";")[0]
+
+
+@pytest.mark.parametrize(
+    "bent", [{"groups": (3, 1)}, {"groups": (8, 1)}, {"router_bias": torch.zeros(7)}, {"top_k": 9}], ids=str
+)
+def test_fakes_of_a_router_refuse_with_the_words_of_a_call(bent: dict[str, Any]) -> None:
+    call = {"logits": torch.zeros(3, 8), "top_k": 2, "router": "sigmoid", "groups": (4, 2), **bent}
+    with pytest.raises(flashfit.InvalidArgument) as real:
+        flashfit.moe_route(**call)
+    meta = {name: x.to("meta") if isinstance(x, torch.Tensor) else x for name, x in call.items()}
+    with pytest.raises(flashfit.InvalidArgument) as fake:
+        flashfit.moe_route(**meta)
+    assert str(fake.value).replace(",)", ")").split(";")[0] == str(real.value).split(";")[0]
 
 
 OF_NO_USE: list[tuple[dict[str, Any], str]] = [
@@ -532,6 +639,8 @@ def test_the_backward_operator_refuses_what_the_forward_refuses() -> None:
     assert len(backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, False, True])) == 6
     with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: 1 values; accepted: 6, one a gradient$"):
         backward(x, x, w13, w2, weights, ids, None, None, [True])
+    with pytest.raises(flashfit.InvalidArgument, match=r"^wanted: True for b2, which is None; accepted: False$"):
+        backward(x, x, w13, w2, weights, ids, None, None, [True, True, True, False, True, True])
     right = {"dout": x, "x": x, "w13": w13, "w2": w2, "topk_weights": weights, "topk_ids": ids}
     for name, wrong, words in (
         ("dout", x[:2], "dout: shape is"),

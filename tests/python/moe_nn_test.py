@@ -228,6 +228,8 @@ OTHER_VALUES: list[tuple[dict[str, Any], str]] = [
     ({**QWEN, "hidden_act": ["silu"]}, "config: its hidden_act is ['silu']; accepted: 'silu', "),
     ({**QWEN, "norm_topk_prob": "false"}, "config: its norm_topk_prob is 'false'; accepted: True, False"),
     ({**DEEPSEEK, "routed_scaling_factor": "2.5"}, "config: its routed_scaling_factor is '2.5'; accepted: a number"),
+    ({**DEEPSEEK, "scoring_func": "softmax"}, "config: its scoring_func is 'softmax'; accepted: 'sigmoid'"),
+    ({**DEEPSEEK, "topk_method": "greedy"}, "config: its topk_method is 'greedy'; accepted: 'noaux_tc'"),
     ({**DEEPSEEK, "n_shared_experts": "1"}, "config: its n_shared_experts is '1'; accepted: an integer from 0"),
     *(
         (
@@ -250,8 +252,21 @@ def test_a_config_of_other_values_is_refused_in_one_line(config: dict[str, Any],
 def test_what_is_no_checkpoint_is_refused_in_one_line() -> None:
     given: dict[str, Any] = {"config": QWEN, "tensors": checkpoint(), "prefix": "mlp"}
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"tensors": None}, "tensors: builtins.NoneType; accepted: a mapping, or an opened safetensors file"),
-        ({"tensors": ["mlp.gate.weight"]}, "tensors: builtins.list; accepted: a mapping"),
+        ({"tensors": None}, "tensors: builtins.NoneType; accepted: a mapping, an opened safetensors file, or"),
+        (
+            {"tensors": ["mlp.gate.weight"]},
+            "tensors: builtins.str; accepted: a mapping, an opened safetensors file",
+        ),
+        (
+            {"tensors": "model.safetensors"},
+            "tensors: builtins.str; accepted: a mapping, an opened safetensors file",
+        ),
+        (
+            {"tensors": {**checkpoint(), "mlp.gate.weight": None}},
+            "mlp.gate.weight: builtins.NoneType; accepted: ",
+        ),
+        ({"dtype": "bfloat16"}, "dtype: 'bfloat16'; accepted: torch.float16, "),
+        ({"dtype": torch.float64, "tensors": {}}, "dtype: torch.float64; accepted: torch.float16, "),
         ({"prefix": 3}, "prefix: 3; accepted: what the layer's names begin with"),
         ({"unpack": "no"}, "unpack: 'no'; accepted: True, False"),
     ]
@@ -259,6 +274,33 @@ def test_what_is_no_checkpoint_is_refused_in_one_line() -> None:
         with pytest.raises(flashfit.InvalidType) as caught:
             MoeLayer.from_checkpoint(**{**given, **bent})
         assert str(caught.value).startswith(words)
+
+
+def test_a_layer_may_lie_in_several_files() -> None:
+    tensors = checkpoint()
+    names = list(tensors)
+    files = [{name: tensors[name] for name in names[i::3]} for i in range(3)]
+    files[0].update({"mlp2.gate.weight": torch.zeros(1), 3: None})  # type: ignore[dict-item]
+    layer, want = (MoeLayer.from_checkpoint(QWEN, each, "mlp") for each in (files, tensors))
+    assert all(torch.equal(x, want.state_dict()[name]) for name, x in layer.state_dict().items())
+    words = r"^tensors: mlp\.gate\.weight is in two of them; accepted: each tensor in one$"
+    with pytest.raises(flashfit.InvalidArgument, match=words):
+        MoeLayer.from_checkpoint(QWEN, (*files, {"mlp.gate.weight": tensors["mlp.gate.weight"]}), "mlp")
+
+
+@pytest.mark.parametrize("block", [(16, 8), (5, 7)])
+def test_fp8_of_all_experts_is_unpacked(block: tuple[int, int]) -> None:
+    tensors, exact = {"mlp.gate.weight": torch.randn(4, 32)}, dict[str, Any]()
+    for name, *shape in (("gate_up_proj", 32, 32), ("down_proj", 32, 16)):
+        rows, columns = (torch.arange(size) // one for size, one in zip(shape, block))
+        numbers = torch.randn(4, *shape).to(torch.float8_e4m3fn)
+        scales = torch.rand(4, int(rows[-1]) + 1, int(columns[-1]) + 1)
+        tensors.update({f"mlp.experts.{name}": numbers, f"mlp.experts.{name}_scale_inv": scales})
+        exact[name] = (numbers.float() * scales[:, rows][:, :, columns]).bfloat16()
+    config = {**QWEN, "quantization_config": {"weight_block_size": block}}
+    layer = MoeLayer.from_checkpoint(config, tensors, "mlp", unpack=True)
+    assert torch.equal(layer.w13, exact["gate_up_proj"])
+    assert torch.equal(layer.w2, exact["down_proj"])
 
 
 def test_a_block_s_own_state_has_no_prefix() -> None:

@@ -439,6 +439,49 @@ def test_vmap(entry: Any, dim: int) -> None:
     assert same([x.flatten(0, 2) for x in twice], flashfit.moe_route(logits.flatten(0, 1), 4))
 
 
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)], ids=str)
+def test_vmap_of_a_bias(entry: Any, dims: tuple[int | None, ...]) -> None:
+    logits, bias = torch.stack([normal(seed=seed) for seed in range(3)]), normal(3, 20)
+    given = [x if dim == 0 else x[0] for x, dim in zip((logits, bias), dims)]
+    mapped = torch.vmap(lambda x, b: entry(x, 4, router="sigmoid", router_bias=b), in_dims=dims)(*given)
+    for i in range(3):
+        mine = [x[i] if dim == 0 else x for x, dim in zip(given, dims)]
+        assert same([x[i] for x in mapped], flashfit.moe_route(mine[0], 4, router="sigmoid", router_bias=mine[1]))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_bias_that_chooses_may_be_a_parameter(entry: Any, compiled: bool) -> None:
+    entry = torch.compile(entry, backend="eager", fullgraph=True) if compiled else entry
+    bias = torch.nn.Parameter(normal(1)[0])
+    found = entry(normal(), 4, router="sigmoid", router_bias=bias)
+    assert same(found, flashfit.moe_route(normal(), 4, router="sigmoid", router_bias=bias.detach()))
+    assert not found[0].requires_grad
+
+
+def test_the_operator_refuses_groups_that_would_change_nothing() -> None:
+    with pytest.raises(flashfit.InvalidArgument, match=r"^groups_kept: 2 without groups; accepted: 0$"):
+        torch.ops.flashfit.moe_route(normal(), 4, groups_kept=2)
+
+
+torch.fx.wrap("route")
+
+
+def test_symbolic_trace_is_refused_in_words_or_kept_out() -> None:
+    for call, name in (
+        (lambda x: flashfit.attention(x, x, x), "q"),
+        (lambda x: flashfit.moe_route(x, 2), "logits"),
+        (lambda x: flashfit.fused_moe(x, x, x, router_logits=x, top_k=2), "x"),
+    ):
+        with pytest.raises(flashfit.InvalidType) as caught:
+            torch.fx.symbolic_trace(call)
+        assert str(caught.value).startswith(f"{name}: a torch.fx.Proxy, which has no values; accepted: an array; ")
+    logits = torch.randn(3, 8)
+    traced = torch.fx.symbolic_trace(lambda x: route(x, 2)[0])
+    assert torch.equal(traced(logits), flashfit.moe_route(logits, 2)[0])
+
+
 def test_dispatch_modes_see_the_operator() -> None:
     seen: list[str] = []
 

@@ -182,7 +182,7 @@ def test_functionalize() -> None:
 
 def test_symbolic_tracing_is_refused_in_words() -> None:
     """A torch.fx.Proxy answers to every name, also to those that make an array of a stranger."""
-    with pytest.raises(flashfit.InvalidType, match=r"^q: torch.fx.proxy.Proxy, .* accepted: arrays; torch.fx.wrap"):
+    with pytest.raises(flashfit.InvalidType, match=r"^q: a torch.fx.Proxy, .* accepted: an array; torch.fx.wrap"):
         torch.fx.symbolic_trace(lambda q: flashfit.attention(q, q, q))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .._errors import InvalidType
@@ -23,9 +24,10 @@ _PACKAGES: tuple[Package, ...] = (TORCH, NumPy(), CuPy(), Jax(), DLPack(), CudaA
 
 def package_of(x: Any, name: str = "q") -> Package:
     """The package of x, the argument `name`."""
-    if type(x).__module__ == "torch.fx.proxy":  # it has every attribute, those of DLPack too
+    proxy = getattr(sys.modules.get("torch.fx"), "Proxy", None)
+    if proxy is not None and isinstance(x, proxy):  # it has every attribute, and so would be taken for any array
         raise InvalidType(
-            f"{name}: {full_name(x)}, which has no values; accepted: arrays; torch.fx.wrap keeps "
+            f"{name}: a torch.fx.Proxy, which has no values; accepted: an array; torch.fx.wrap keeps "
             "the call whole, and torch.export traces it"
         )
     for package in _PACKAGES:

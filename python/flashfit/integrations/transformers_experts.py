@@ -130,7 +130,7 @@ def _put_in() -> Callable[[], None]:
             else:
                 if not is_compiling():
                     HOST.notes.note(f"{call}, {activation}")
-                return out
+                return out.to(hidden_states.dtype)  # under autocast another, which Transformers' own do not return
         if not is_compiling():
             HOST.notes.note(call, reason)
         own = getattr(type(self).forward, "__wrapped__", None)

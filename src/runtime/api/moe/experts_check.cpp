@@ -220,8 +220,8 @@ Result<void> check_experts_owned(const Args& a, CheckedExperts& c) {
       !ok)
     return ok;
   if (a.expert_map == nullptr && (c.foreign_ids ? experts < p.high : experts != owned))
-    return refuse("router_logits: shape is {}; accepted: {} {} experts", text(t.logits.shape()), p.high,
-                  c.foreign_ids ? "or more" : "of w13:");
+    return refuse("router_logits: shape is {}; accepted: {} {}", text(t.logits.shape()), p.high,
+                  c.foreign_ids ? "experts or more" : "experts, as many as w13 has");
   if (c.map.empty()) p.experts = static_cast<int>(experts);
   const std::int64_t most = experts < kMaxTopK ? experts : kMaxTopK;
   if (a.top_k < 1 || a.top_k > most) return refuse("top_k: {}; accepted: 1 to {}", a.top_k, most);
