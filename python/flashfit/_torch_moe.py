@@ -139,14 +139,29 @@ def _mapped(ids: Any, places: Any) -> Any:
 def _with_shared(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, workspace: Any, z: Any = None) -> Any:
     """compute_moe() on a GPU, whose kernels add no shared expert: that is a call of its own, whose result is rounded
     before it is added. It comes first, for it may be refused, and then out has not been written."""
-    alone = _shared_alone(x, asked)
+    alone = _shared_alone(x, asked, out)
     return compute_moe(x, w13, w2, asked._replace(shared=None), out, workspace, z).add_(alone)
 
 
-def _shared_alone(x: Any, asked: Asked) -> Any:
-    """The shared expert's result."""
+def _refuse_overlap(out: Any, name: str, other: Any) -> None:
+    spans = []
+    for each in (out, other):
+        reach = sum((size - 1) * stride for size, stride in zip(each.shape, each.stride())) + 1
+        begin = each.data_ptr()
+        spans.append((begin, begin + (reach * each.element_size() if each.numel() else 0)))
+    (begin, end), (first, last) = spans
+    if begin < last and first < end:
+        found = f"{begin:#x} to {end:#x} overlaps {name}'s {first:#x} to {last:#x}"
+        raise InvalidArgument(f"out: memory {found}; accepted: memory of its own")
+
+
+def _shared_alone(x: Any, asked: Asked, out: Any) -> Any:
+    """The shared expert's result, which lies apart from out, where the whole layer's goes."""
     given = dict(zip(OPTIONS[-3:], shared_of(asked.shared)))
-    check_tensors({"x": x, **{name: each for name, each in given.items() if each is not None}}, {})
+    tensors = {name: each for name, each in given.items() if each is not None}
+    check_tensors({"x": x, **tensors}, {})
+    for name, each in tensors.items() if out is not None else ():
+        _refuse_overlap(out, name, each)
     first, second, gate = given.values()
     if x.dim() != 2:
         raise InvalidArgument(f"x: {x.dim()} dimensions; accepted: 2, [tokens, hidden]")

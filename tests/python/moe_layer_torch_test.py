@@ -188,6 +188,30 @@ def test_what_a_gpu_does_by_several_calls_writes_nothing_where_one_is_refused() 
         assert (given["out"] == 7).all()
 
 
+def test_a_gpus_out_may_not_lie_in_a_shared_expert() -> None:
+    from flashfit import _torch_moe
+    from flashfit._moe import Asked
+
+    call = CALLS["shared"]
+    first, second, gate = call["shared"]
+    memory = torch.cat((first.flatten(), torch.full((50 * 64,), 7.0)))
+    inside = memory[: first.numel()].view_as(first)
+    others = {key: x for key, x in call.items() if key not in ("x", "w13", "w2", "shared")}
+
+    def run(out: Any) -> Any:
+        asked = Asked(**others, shared=(inside, second, gate))
+        return _torch_moe._with_shared(call["x"], call["w13"], call["w2"], asked, out, None)
+
+    beside = memory[first.numel() :].view(50, 64)
+    run(beside)
+    assert not (beside == 7).any()
+    before = memory.clone()
+    for begin in (0, first.numel() - 1):
+        with pytest.raises(flashfit.InvalidArgument, match=r"^out: memory 0x\w+ to 0x\w+ overlaps shared_w13's 0x"):
+            run(memory[begin : begin + 50 * 64].view(50, 64))
+    assert torch.equal(memory, before)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_fakes_are_what_calls_give(name: str) -> None:
     call = CALLS[name]
