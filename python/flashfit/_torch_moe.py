@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -160,11 +160,14 @@ def _shared_alone(x: Any, asked: Asked, out: Any) -> Any:
     given = dict(zip(OPTIONS[-3:], shared_of(asked.shared)))
     tensors = {name: each for name, each in given.items() if each is not None}
     check_tensors({"x": x, **tensors}, {})
-    for name, each in tensors.items() if out is not None else ():
-        _refuse_overlap(out, name, each)
+    for name, each in tensors.items():
+        _check_dimensions(name, each)
+        if out is not None:
+            _refuse_overlap(out, name, each)
     first, second, gate = given.values()
     if x.dim() != 2:
         raise InvalidArgument(f"x: {x.dim()} dimensions; accepted: 2, [tokens, hidden]")
+    _check_weights({"x": x, **tensors}, asked, "shared_w13", "shared_w2")
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)
     if gate is not None:
@@ -269,9 +272,7 @@ def _check_call(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> No
     given.update(out=out, z=z)
     tensors = {name: given[name] for name in _READ if isinstance(given[name], torch.Tensor)}
     for name, each in tensors.items():
-        layout = _READ[name][0]
-        if each.dim() != layout.count(",") + 1:
-            raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {layout.count(',') + 1}, {layout}")
+        _check_dimensions(name, each)
         if each.device != x.device:
             raise InvalidArgument(f"{name}: device is {each.device}; accepted: {x.device}, where x is")
     on_cpu = x.device.type in ("cpu", "meta")
@@ -288,25 +289,42 @@ def _check_call(x: Any, w13: Any, w2: Any, asked: Asked, out: Any, z: Any) -> No
     _check_shapes(tensors, asked, numbers)
 
 
-def _check_shapes(tensors: dict[str, Any], asked: Asked, numbers: Numbers) -> None:
-    def expect(name: str, *shape: Any) -> None:
-        if name in tensors:
-            for mine, other in zip(tensors[name].shape, shape):
-                _require(mine == other, _shape_words(name, tensors[name], str(tuple(shape))))
+def _check_dimensions(name: str, each: Any) -> None:
+    layout = _READ[name][0]
+    if each.dim() != layout.count(",") + 1:
+        raise InvalidArgument(f"{name}: {each.dim()} dimensions; accepted: {layout.count(',') + 1}, {layout}")
 
+
+def _expect(tensors: dict[str, Any], name: str, *shape: Any) -> None:
+    if name in tensors:
+        for mine, other in zip(tensors[name].shape, shape):
+            _require(mine == other, _shape_words(name, tensors[name], str(tuple(shape))))
+
+
+def _turn_of(asked: Asked) -> slice:
+    """What brings the last two sizes of weights as they lie and as [outputs, inputs] into each other."""
+    return slice(None, None, -1 if asked.transposed else 1)
+
+
+def _check_weights(tensors: dict[str, Any], asked: Asked, first: str, second: str, *experts: Any) -> None:
+    """Whether both products' weights go together, and with x."""
+    turn, hidden = _turn_of(asked), tensors["x"].shape[1]
+    inner = tensors[second].shape[len(experts) :][turn][1]
+    _expect(tensors, second, *experts, *(hidden, inner)[turn])
+    _expect(tensors, first, *experts, *((2 if has_gate(asked.activation) else 1) * inner, hidden)[turn])
+
+
+def _check_shapes(tensors: dict[str, Any], asked: Asked, numbers: Numbers) -> None:
+    expect = partial(_expect, tensors)
     x, w13 = tensors["x"], tensors["w13"]
-    turn = slice(None, None, -1 if asked.transposed else 1)
-    gates = 2 if has_gate(asked.activation) else 1
     (tokens, hidden), owned = x.shape, w13.shape[0]
     for fits in (owned >= 1, owned <= MOST_EXPERTS):
         _require(fits, _shape_words("w13", w13, f"1 to {MOST_EXPERTS} experts"))
-    for first, second, experts in (("w13", "w2", (owned,)), ("shared_w13", "shared_w2", ())):
-        if first in tensors:
-            inner = tensors[second].shape[len(experts) :][turn][1]
-            expect(second, *experts, *(hidden, inner)[turn])
-            expect(first, *experts, *(gates * inner, hidden)[turn])
+    _check_weights(tensors, asked, "w13", "w2", owned)
+    if "shared_w13" in tensors:
+        _check_weights(tensors, asked, "shared_w13", "shared_w2")
     expect("out", tokens, hidden)
-    expect("b13", owned, w13.shape[1:][turn][0])
+    expect("b13", owned, w13.shape[1:][_turn_of(asked)][0])
     expect("b2", owned, hidden)
     expect("offsets", owned + 1)
     expect("shared_gate", hidden)

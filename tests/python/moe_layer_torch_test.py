@@ -173,7 +173,8 @@ def test_what_a_gpu_does_by_several_calls_writes_nothing_where_one_is_refused() 
     call = CALLS["shared"]
     first, second, gate = call["shared"]
     for shared, words in (
-        ((first[:90], second), "shared_w13: shape is "),
+        ((first[:90], second), f"shared_w13: shape is (90, 64); accepted: {tuple(first.shape)}"),
+        ((first, second[:, None]), "shared_w2: 3 dimensions; accepted: 2, [hidden, intermediate]"),
         ((first, torch.stack((second, second), dim=-1)[..., 0]), "shared_w2: strides are "),
         ((first.half(), second), "shared_w13: dtype is "),
         ((first, second, gate[1:]), "shared_gate: shape is "),
