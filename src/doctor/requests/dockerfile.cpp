@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -14,14 +13,11 @@
 #include "doctor/requests/docker_lines.hpp"
 #include "doctor/requests/image_name.hpp"
 #include "doctor/requests/pip_words.hpp"
+#include "doctor/requests/programs.hpp"
 #include "doctor/requests/variables.hpp"
 
 namespace flashfit::doctor::requests {
 namespace {
-
-bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// Of pip, before its command: those whose value is the next word.
 bool takes_value(std::string_view option) {
@@ -30,45 +26,7 @@ bool takes_value(std::string_view option) {
                          "--keyring-provider"});
 }
 
-/// What a command runs: its program's place, behind NAME=value, its environment, and behind options, of a sudo that is
-/// no word of it.
-std::size_t program_at(const Command& command) {
-  std::size_t at = 0;
-  while (at < command.size()) {
-    const std::string_view word = command[at].text;
-    if (word.starts_with('-')) {
-      at += one_of(word, {"-u", "-g", "--user", "--group"}) ? 2 : 1;
-    } else if (word.find('=') != std::string_view::npos) {
-      ++at;
-    } else {
-      break;
-    }
-  }
-  return std::min(at, command.size());
-}
-
-/// "python3.9" of "/usr/bin/python3.9".
-std::string_view program_of(const Command& command) {
-  const std::size_t at = program_at(command);
-  const std::string_view whole = at < command.size() ? std::string_view(command[at].text) : std::string_view{};
-  return whole.substr(whole.find_last_of('/') + 1);
-}
-
 constexpr int kDeepestScript = 4;  // a shell's within a shell's
-
-/// The script of `bash -c SCRIPT`, `sh -euxo pipefail -c SCRIPT`; null if the command is none such.
-const Word* script_of(const Command& command) {
-  if (!one_of(program_of(command), {"sh", "bash", "dash", "ash", "ksh", "zsh"})) return nullptr;
-  bool has_script = false;
-  std::size_t at = program_at(command) + 1;
-  for (; at < command.size() && command[at].text.starts_with('-'); ++at) {
-    const std::string_view option = command[at].text;
-    if (option.starts_with("--")) continue;
-    has_script |= option.find('c') != std::string_view::npos;
-    if (option.ends_with('o')) ++at;  // "-o pipefail"
-  }
-  return has_script && at < command.size() ? &command[at] : nullptr;
-}
 
 /// Behind "-m", "-mpip", "-Im" the module's name, and where the words behind it begin. Empty: Python runs no module.
 std::pair<std::string_view, std::size_t> module_of(const Command& command, std::size_t at) {
@@ -199,7 +157,8 @@ class Reader {
   }
 
   void take_commands(const std::vector<Command>& commands, int depth) {
-    for (const Command& command : commands) {
+    for (const Command& written : commands) {
+      const Command command = without_run(written);
       if (const Word* const script = depth < kDeepestScript ? script_of(command) : nullptr; script != nullptr) {
         take_commands(shell_commands({.text = script->text, .starts = {{0, script->line}}}, 0), depth + 1);
         continue;
@@ -207,7 +166,13 @@ class Reader {
       Command words;
       for (const Word& word : command) add_expanded(word, words);
       const auto install = install_at(words);
-      if (!install) continue;
+      if (!install) {
+        if (const std::string other = other_installer_of(words); !other.empty())
+          list_.troubles.push_back({words.front().line, other +
+                                                            ": what it installs is not read; accepted: pip install, "
+                                                            "uv pip install, or a list that it exports as a target"});
+        continue;
+      }
       take_python(python_of(words));
       Indexes indexes;
       for (const char* name : {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX"})

@@ -201,6 +201,41 @@ TEST(Dockerfiles, SeeOnlyInstallations) {
   EXPECT_THAT(list.indexes.at(list.requests[0].indexes).addresses, ElementsAre("https://h/whl/cu126"));
 }
 
+TEST(Dockerfiles, SayWhichOtherInstallersBringPackages) {
+  const auto troubles = [](const std::string& run) {
+    std::vector<std::string> found;
+    for (const auto& trouble : read_dockerfile("FROM a\nENV V=2\nRUN " + run + "\n").troubles)
+      found.push_back(trouble.message.substr(0, trouble.message.find(':')) + " " + std::to_string(trouble.line));
+    return found;
+  };
+  EXPECT_THAT(troubles("conda install -y torch==$V && pip install x"), ElementsAre("conda install 3"));
+  for (const char* run :
+       {"conda install -c nvidia/label/cuda-12.4.1 cuda-toolkit",
+        "sudo /opt/bin/micromamba create -n b python=3.11 torch", "mamba env update --file=environment.yml",
+        "conda install --file packages.txt", "uv add torch", "uv sync --frozen", "uv --directory /x sync",
+        "poetry install --no-root", "poetry -C /x add torch", "pdm sync", "pipenv install --deploy",
+        "bash -c 'poetry install'", "poetry run poetry install", "pixi install", "rye sync"})
+    EXPECT_EQ(troubles(run).size(), 1U) << run;
+  for (const char* run :
+       {"conda create -y -n env python=3.10 pip", "conda install -n base -c conda-forge 'conda>=4' cmake=3",
+        "conda clean -a", "conda env list", "uv venv", "uv pip install x", "uv run x.py", "uv tool install ruff",
+        "poetry config a b", "pipx install poetry", "npm install", "apt-get install conda", "echo poetry install",
+        "conda", "uv", "conda run"})
+    EXPECT_THAT(troubles(run), IsEmpty()) << run;
+}
+
+TEST(Dockerfiles, ReadWhatToolsRunInAnEnvironment) {
+  for (const char* run :
+       {"conda run -n env pip install x==1", "conda run --no-capture-output -p /e python -m pip install x==1",
+        "micromamba run -n base pip install x==1", "poetry run pip install x==1",
+        "uv run --with y python -m pip install x==1", "poetry run bash -c 'pip install x==1'"}) {
+    const auto list = read_dockerfile(std::string("FROM a\nRUN ") + run + "\n");
+    ASSERT_EQ(list.requests.size(), 1U) << run;
+    EXPECT_EQ(list.requests[0].text, "x==1") << run;
+    EXPECT_THAT(list.troubles, IsEmpty()) << run;
+  }
+}
+
 TEST(Dockerfiles, SeeEveryWayToCallPip) {
   for (const char* call :
        {"python3.9 -m pip", "python -mpip", "python3 -Im pip", "python3 -W ignore -X utf8 -m pip",
