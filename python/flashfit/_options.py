@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, NamedTuple
 
 from ._errors import InvalidArgument, InvalidType
-from ._tensors import Memory, number_of, shown, truth_of
+from ._tensors import Memory, index_of, number_of, shown, truth_of
 
 _CAUSAL, WINDOW, _BATCH_INVARIANT = 1, 8, 16  # FLASHFIT_CAUSAL and so on
 #: Those of flashfit_explain_args alone.
@@ -50,7 +49,7 @@ def _limit(side: str, value: Any) -> int:
     limit: int = value
     if type(value) is not int:  # torch.compile follows integers no further than this
         try:
-            limit = operator.index(value if not isinstance(value, bool) else None)  # type: ignore[arg-type]
+            limit = index_of(value)
         except TypeError:
             raise InvalidType(
                 f"window: its {side} is {shown(value)}; accepted: an integer, -1 or None for no limit"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 from typing import Any, Callable, Literal
 
 from ._errors import InvalidArgument, InvalidType
@@ -14,7 +13,7 @@ from ._moe import KEEPING, Swiglu, activation_of, layout_of
 from ._options import ALIBI, SINKS, SOFTCAP, UNALIGNED, Asked, numbers_of
 from ._options import flags_of as causal_flag
 from ._route import flags_of
-from ._tensors import shown, truth_of
+from ._tensors import index_of, shown, truth_of
 
 
 def _document(call: Callable[[Any], int]) -> Any:
@@ -30,7 +29,7 @@ def _document(call: Callable[[Any], int]) -> Any:
 
 def _size(name: str, value: Any, bits: int = 64) -> int:
     try:
-        size = operator.index(value if not isinstance(value, bool) else None)  # type: ignore[arg-type]
+        size = index_of(value)
     except TypeError:
         raise InvalidType(f"{name}: {shown(value)}; accepted: an integer") from None
     if not -(2 ** (bits - 1)) <= size < 2 ** (bits - 1):

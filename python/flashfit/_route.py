@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, TypeVar
 
 from ._binding import binding, failure
 from ._calls import Call
 from ._errors import InvalidArgument, InvalidType
 from ._packages import Package
-from ._tensors import number_of, shown, truth_of
+from ._tensors import index_of, number_of, shown, truth_of
 
 T = TypeVar("T")
 
@@ -66,7 +65,7 @@ def chosen_of(top_k: Any) -> int:
     if type(top_k) is int:  # torch.compile follows integers no further than this
         return top_k
     try:
-        return operator.index(top_k if not isinstance(top_k, bool) else None)  # type: ignore[arg-type]
+        return index_of(top_k)
     except TypeError:
         raise InvalidType(f"top_k: {shown(top_k)}; accepted: an integer") from None
 

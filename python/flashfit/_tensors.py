@@ -103,9 +103,16 @@ def number_of(name: str, value: Any, accepted: str) -> float:
         raise InvalidType(f"{name}: {shown(value)}; accepted: {accepted}") from None
 
 
+def index_of(value: Any) -> int:
+    """operator.index(), which takes True for 1: a TypeError for a bool as for what is no integer."""
+    if isinstance(value, bool):
+        raise TypeError("a bool")
+    return operator.index(value)
+
+
 def _integer(name: str, value: Any) -> int:
     try:
-        return operator.index(value if not isinstance(value, bool) else None)  # type: ignore[arg-type]
+        return index_of(value)
     except TypeError:
         raise InvalidType(f"{name}: holds {shown(value)}; accepted: integers") from None
 

@@ -165,8 +165,7 @@ def _shared_alone(x: Any, asked: Asked, out: Any) -> Any:
         if out is not None:
             _refuse_overlap(out, name, each)
     first, second, gate = given.values()
-    if x.dim() != 2:
-        raise InvalidArgument(f"x: {x.dim()} dimensions; accepted: 2, [tokens, hidden]")
+    _check_dimensions("x", x)
     _check_weights({"x": x, **tensors}, asked, "shared_w13", "shared_w2")
     rows = (x.shape[0], 1)
     weights = torch.ones(rows, dtype=torch.float32, device=x.device)

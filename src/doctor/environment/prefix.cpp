@@ -161,9 +161,9 @@ std::vector<std::string> add_by_variables(const FileTree& tree, const Variables&
     return true;
   };
   // A virtual environment's own packages go before the user's (CPython's Lib/site.py).
-  const auto first_of_others = std::find_if(prefix.packages.begin(), prefix.packages.end(), [&](const auto& one) {
-    return prefix.kind != Prefix::Kind::kVenv || !one.starts_with(tree.resolve(prefix.path).path + "/");
-  });
+  const std::string own = prefix.kind == Prefix::Kind::kVenv ? tree.resolve(prefix.path).path + "/" : "";
+  const auto first_of_others = std::find_if(prefix.packages.begin(), prefix.packages.end(),
+                                            [&](const auto& one) { return own.empty() || !one.starts_with(own); });
   const std::string base = !variables.user_base.empty() ? variables.user_base
                            : variables.home.empty()     ? ""
                                                         : variables.home + "/.local";

@@ -54,7 +54,7 @@ bool is_of_builds(std::string_view package) {
 
 /// Whether conda's words from `at` on ask for a file of packages, or for one that is not of builds.
 bool brings_packages(const Command& command, std::size_t at) {
-  for (; at < command.size(); at = at + 1) {
+  for (; at < command.size(); ++at) {
     const std::string_view word = command[at].text;
     if (one_of(word, {"-f", "--file"}) || word.starts_with("--file=")) return true;
     if (takes_value(word))
